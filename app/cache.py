@@ -1,0 +1,118 @@
+"""What all sessions share: one copy of each model, and the traces and arrays made last, both bounded.
+
+Nothing here belongs to a session. Keys are ids and text; values are never changed by who reads them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import streamlit as st
+import torch
+
+from engine import Entry, HuggingFaceModel, Mask, ModelError, Policy, Trace, load, models
+
+MODELS_KEPT = 3
+BYTES_KEPT = 600_000_000
+
+T = TypeVar("T")
+
+
+@dataclass
+class Store:
+    """Values by key, the least recently used thrown out beyond a number of bytes.
+
+    Two who ask for the same missing value wait for one computation of it.
+    """
+
+    limit: int
+    _held: OrderedDict[Hashable, tuple[Any, int]] = field(default_factory=OrderedDict)
+    _making: dict[Hashable, threading.Lock] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held now."""
+        with self._lock:
+            return sum(size for _, size in self._held.values())
+
+    def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """Return the value of `key`, making it when it is not there; a failure is not kept."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][0]
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                if key in self._held:
+                    return self._held[key][0]
+            try:
+                value = make()
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+            self._keep(key, value, size(value))
+            return value
+
+    def _keep(self, key: Hashable, value: Any, size: int) -> None:
+        with self._lock:
+            self._held[key] = (value, size)
+            total = sum(held for _, held in self._held.values())
+            while total > self.limit and len(self._held) > 1:
+                total -= self._held.popitem(last=False)[1][1]
+
+
+@st.cache_resource(show_spinner=False)
+def _store() -> Store:
+    # One thread for a run and two runs at a time serve a class better than all cores for one run.
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    return Store(BYTES_KEPT)
+
+
+@st.cache_resource(show_spinner=False)
+def policy() -> Policy:
+    """What the operator of this app allows to be loaded."""
+    return Policy.from_environment()
+
+
+@st.cache_resource(show_spinner=False, ttl=60)
+def entries() -> tuple[Entry, ...]:
+    """The models that can be picked now; looked up again once a minute."""
+    return tuple(entry for entry in models(policy()) if entry.available)
+
+
+@st.cache_resource(max_entries=MODELS_KEPT, show_spinner="Loading the model …")
+def model(name: str) -> HuggingFaceModel:
+    """Load a model of the list, once for everybody; the least recently used is dropped beyond three.
+
+    Raises:
+        ModelError: it is not in the list, or cannot be loaded.
+    """
+    if name not in {entry.id for entry in entries()}:
+        known = ", ".join(entry.id for entry in entries()) or "none: see the README on how to install one"
+        raise ModelError(f"There is no model {name!r} here. There is: {known}.")
+    device = os.environ.get("ATTENTION_EXPLORER_DEVICE", "auto")
+    dtype = os.environ.get("ATTENTION_EXPLORER_DTYPE", "float32")
+    return load(name, device=device, dtype=dtype, policy=policy())
+
+
+def trace(name: str, sentence: str, mask: Mask, target: str = "") -> Trace:
+    """Run a model on a sentence, or fetch the trace of the same run made before.
+
+    Raises:
+        EngineError: the model cannot be loaded or cannot read this.
+    """
+    loaded = model(name)
+    key = ("trace", name, sentence, mask, target)
+    return _store().get(key, lambda: loaded.run(sentence, target=target or None, mask=mask), lambda made: made.nbytes)
+
+
+def derived(key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+    """Keep what was computed from a trace, under a key that names the trace and the choices."""
+    return _store().get(("derived", key), make, size)

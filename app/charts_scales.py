@@ -1,0 +1,103 @@
+"""What a colour means on a map of weights: where the scale ends, linear or logarithmic, and its bar."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.charts_inputs import Floats
+from app.palette import Scale
+
+DECADES = 4
+
+
+@dataclass(frozen=True)
+class WeightScale:
+    """A colour scale for weights in %: its top, whose that is, whether cells lie above it, its kind, its floor."""
+
+    top: float
+    whose: str
+    clipped: bool
+    log: bool
+    floor: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of the colour bar: decades below the top when logarithmic, otherwise %."""
+        return (-float(DECADES), 0.0) if self.log else (0.0, self.top)
+
+    def stops(self, colours: Scale) -> list[list[float | str]]:
+        """Return plotly's colour stops over 0 … top.
+
+        A logarithmic scale bends the stops, not the cells: the cells stay weights, and the hover exact.
+        """
+        stops = self._bent(colours) if self.log else [[position, colour] for position, colour in colours]
+        edge = min(self.floor / self.top, 1.0)
+        if edge <= 0:
+            return stops
+        nothing = colours[0][1]
+        above = [stop for stop in stops if float(stop[0]) > edge]
+        return [[0.0, nothing], [edge, nothing], *([[edge, above[0][1]], *above] if above else [[1.0, nothing]])]
+
+    def _bent(self, colours: Scale) -> list[list[float | str]]:
+        steps = 10 * DECADES
+        bent: list[list[float | str]] = [[0.0, colours[0][1]]]
+        for index in range(steps + 1):
+            bent.append([10 ** (DECADES * (index / steps - 1)), colour_at(colours, index / steps)])
+        return bent
+
+    def bar(self) -> dict[str, Any]:
+        """Return title and ticks of the colour bar."""
+        values, texts = _log_ticks(self.top) if self.log else _linear_ticks(self.top)
+        if self.clipped:
+            texts[-1] = f"≥ {texts[-1]}"
+        title = f"weight, logarithmic<br>up to {self.whose}" if self.log else f"weight<br>0 to {self.whose}"
+        return bar_title(title) | {"tickvals": values, "ticktext": texts}
+
+
+def weight_scale(percent: Floats, *, unit: bool, row: int | None, log: bool, floor: float = 0.0) -> WeightScale:
+    """Choose where the scale ends: at 100 %, at the selected row's largest weight, or at the map's.
+
+    Args:
+        percent: (T, S) weights in %, NaN where masked.
+        unit: end at 100 % whatever the weights.
+        row: the selected query, or None.
+        log: colour by the logarithm.
+        floor: in %; weights below it get the colour of 0.
+    """
+    if unit:
+        return WeightScale(100.0, "100 %", False, log, floor)
+    largest = float(np.nanmax(percent, initial=0))
+    top = largest if row is None else float(np.nanmax(percent[row], initial=0))
+    whose = "the map’s largest" if row is None else "the row’s largest"
+    return WeightScale(top or 100.0, whose, largest > top > 0, log, floor)
+
+
+def bar_title(text: str) -> dict[str, Any]:
+    """Return the title of a colour bar, read from the side; the text is plotly's own markup."""
+    return {"title": {"text": text, "side": "right", "font": {"size": 13}}}
+
+
+def colour_at(colours: Scale, position: float) -> str:
+    """Return the colour of a scale at a position between 0 and 1, mixed as plotly mixes it."""
+    places = [place for place, _ in colours]
+    channels = np.array([[int(code[start : start + 2], 16) for start in (1, 3, 5)] for _, code in colours])
+    red, green, blue = (round(float(np.interp(position, places, channel))) for channel in channels.T)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def _linear_ticks(top: float) -> tuple[list[float], list[str]]:
+    """Return round values well below the top, and the top itself."""
+    magnitude = 10 ** np.floor(np.log10(top / 4))
+    step = float(next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= top / 4 * 0.999))
+    values = [float(value) for value in np.arange(0, top * 0.93, step)] + [top]
+    return values, [f"{value:.3g} %" for value in values]
+
+
+def _log_ticks(top: float) -> tuple[list[float], list[str]]:
+    """Return the ends of the scale and the powers of ten well between them, as decades below the top."""
+    highest = float(np.log10(top))
+    between = range(int(np.ceil(highest - DECADES + 0.2)), int(np.floor(highest - 0.2)) + 1)
+    values = [-float(DECADES), *(power - highest for power in between), 0.0]
+    powers = [f"{10.0**power:g} %" for power in between]
+    return values, [f"≤ {top / 10**DECADES:.2g} %", *powers, f"{top:.3g} %"]

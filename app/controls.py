@@ -1,0 +1,106 @@
+"""The controls that all pages share: the sentence, the model, the mask, and what hides behind "more"."""
+
+from collections.abc import Iterable, Mapping
+
+import streamlit as st
+
+from app import state
+from app.copy_link import copy_link
+from app.examples import example_of, examples
+from app.shell import literal
+from app.view import MAX_CHARACTERS
+from engine.catalogue import Entry
+from engine.masks import Mask
+
+MASK_NAMES = {"native": "As trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
+_UNITS = {"words": "Words", "tokens": "Tokens"}
+_AVERAGES = {"head": "One head", "layer": "Mean of the layer", "all": "Mean of all heads"}
+_COLOURS = {"linear": "Even steps", "log": "Bring out small weights"}
+
+
+def controls(models: Mapping[str, str]) -> None:
+    """Draw the shared controls.
+
+    Args:
+        models: what can be picked, id to name; the name may be any text.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", key="sentence_bar"):
+        st.text_input(
+            "Sentence",
+            max_chars=MAX_CHARACTERS,
+            placeholder="Type a sentence and press Enter",
+            label_visibility="collapsed",
+            **state.mirror("sentence"),
+        )
+        st.menu_button(
+            "Examples",
+            [example.name for example in examples()],
+            key="example",
+            on_click=_pick_example,
+        )
+    with st.container(horizontal=True, vertical_alignment="center", key="model_bar"):
+        st.selectbox(
+            "Model",
+            list(models),
+            format_func=lambda model: models[model],
+            label_visibility="collapsed",
+            width=360,
+            **state.mirror("model"),
+        )
+        st.segmented_control(
+            "Mask",
+            _masks(),
+            format_func=mask_name,
+            required=True,
+            label_visibility="collapsed",
+            **state.mirror("mask"),
+        )
+        with st.popover("More"):
+            _more()
+        copy_link()
+    example = example_of(state.asked().sentence)
+    if example is not None:
+        st.caption(literal(example.note))
+
+
+def model_names(entries: Iterable[Entry]) -> dict[str, str]:
+    """Give each model's id a name with what a reader wants to know first: "MiniLM, BERT-style, 6 × 12"."""
+    names = {}
+    for entry in entries:
+        size = f"{entry.layers} × {entry.heads}" if entry.layers and entry.heads else ""
+        parts = [entry.name, entry.style, size, "" if entry.available else "not available"]
+        names[entry.id] = ", ".join(filter(None, parts))
+    return names
+
+
+def mask_name(mask: str) -> str:
+    """Say a mask's name as a reader would, as markdown with nothing in it to interpret."""
+    return MASK_NAMES[mask] if mask in MASK_NAMES else literal(Mask.parse(mask).name)
+
+
+def _masks() -> list[str]:
+    current = state.asked().mask
+    return [*MASK_NAMES] if current in MASK_NAMES else [*MASK_NAMES, current]
+
+
+def _pick_example() -> None:
+    name = st.session_state["example"]
+    sentence = next((example.sentence for example in examples() if example.name == name), None)
+    if sentence is not None:
+        state.set(sentence=sentence)
+
+
+def _more() -> None:
+    st.segmented_control("Show", list(_UNITS), format_func=_UNITS.__getitem__, required=True, **state.mirror("unit"))
+    st.toggle("Show special tokens, such as [CLS]", **state.mirror("specials"))
+    st.toggle(
+        "Leave special tokens out and let each row sum to 100 % again",
+        **state.mirror("renormalise"),
+    )
+    st.segmented_control(
+        "Heads", list(_AVERAGES), format_func=_AVERAGES.__getitem__, required=True, **state.mirror("average")
+    )
+    st.segmented_control(
+        "Colours", list(_COLOURS), format_func=_COLOURS.__getitem__, required=True, **state.mirror("colour")
+    )
+    st.slider("Hide weights below", 0, 100, format="%d %%", **state.mirror("threshold"))

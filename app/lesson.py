@@ -1,0 +1,130 @@
+"""The numbers behind the lesson on masks: what a mask hides, and what it does to one head's scores.
+
+Masks act on tokens, so everything here is by token, special tokens included.
+Dimensions: T queries, S keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from app import cache
+from engine import Kind, Mask, Prompt, Site, Token, Trace, attention_weights
+from engine.recording import Recorded
+
+PAD = "[PAD]"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One mask over one sentence.
+
+    Attributes:
+        labels: the tokens on both axes.
+        visible: (T, T), True where the query may see the key.
+        padding: for each token, whether it is padding.
+    """
+
+    labels: tuple[str, ...]
+    visible: np.ndarray
+    padding: tuple[bool, ...]
+
+    def seen_by(self, query: int) -> str:
+        """Say how many tokens one query may see."""
+        row = self.visible[query]
+        return f"{int(row.sum())} of {row.size}"
+
+
+def matrix(tokens: Sequence[Token], mask: Mask) -> Matrix:
+    """Spell a mask out for a sentence; padding in it is never visible."""
+    count = len(tokens)
+    padding = tuple(token.padding for token in tokens)
+    real = ~torch.tensor([padding])
+    everything = torch.ones(1, 1, count, count, dtype=torch.bool)
+    visible = mask.visible(Site("encoder", 0), everything, real)
+    labels = tuple(token.text for token in tokens)
+    return Matrix(labels, visible.expand(1, 1, count, count)[0, 0].numpy(), padding)
+
+
+def padded(prompt: Prompt, count: int, side: str) -> Prompt:
+    """Add padding to a sentence, on the "right" or the "left"."""
+    return prompt.padded(len(prompt) + count, side=side, pad_text=PAD)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """One head's way from scores to weights under a mask that is put on this head alone.
+
+    Attributes:
+        scores: q · k / √D before the mask, (T, S).
+        visible: what the mask shows, (T, S).
+        unmasked: softmax of all scores.
+        late: the same with hidden keys set to zero afterwards, which is wrong: rows no longer sum to 1.
+        weights: softmax with −∞ on hidden keys, which is right.
+    """
+
+    scores: np.ndarray
+    visible: np.ndarray
+    unmasked: np.ndarray
+    late: np.ndarray
+    weights: np.ndarray
+
+
+def stages(trace: Trace, layer: int, head: int, kind: Kind, mask: Mask) -> Stages:
+    """Take one head of a run as trained, and mask it here.
+
+    Raises:
+        ShapeError: the model was run eagerly, so its scores were never seen.
+    """
+    scores = trace.scores(layer, head, kind)
+    parts = trace.parts(layer, head, kind)
+    given = {name: parts[name] for name in ("scale", "bias", "softcap", "sinks")}
+    q, k = parts["q"][None, None].cpu(), parts["k"][None, None].cpu()
+    everything = torch.ones(1, 1, *scores.shape, dtype=torch.bool)
+    visible = mask.visible(Site(kind, layer), everything).expand(1, 1, *scores.shape)
+    unmasked = attention_weights(q, k, **given)[0, 0]
+    masked = attention_weights(q, k, mask=visible, **given)[0, 0]
+    seen = visible[0, 0]
+    late = unmasked * seen
+    return Stages(*(tensor.numpy() for tensor in (scores, seen, unmasked, late, masked)))
+
+
+@dataclass(frozen=True)
+class PaddingTest:
+    """A sentence read with and without padding.
+
+    Attributes:
+        tokens: the padded sentence.
+        weights: one head's map of it, (T, T).
+        visible: what that head saw.
+        difference: the largest difference between the weights of real tokens with and without padding, over all
+            heads of all layers.
+    """
+
+    tokens: tuple[Token, ...]
+    weights: np.ndarray
+    visible: np.ndarray
+    difference: float
+
+
+def padding_test(name: str, plain: Trace, layer: int, head: int, kind: Kind, count: int, side: str) -> PaddingTest:
+    """Run the sentence of a trace again with padding, and compare."""
+    prompt = padded(plain.prompt, count, side)
+    key = ("padded", name, plain.prompt.text, plain.mask, count, side)
+    trace = cache.derived(key, lambda: cache.model(name).run_prompt(prompt, None, plain.mask), lambda made: made.nbytes)
+    real = [place for place, token in enumerate(trace.tokens) if not token.padding]
+    worst = 0.0
+    for number in range(trace.layers(kind)):
+        theirs = trace.weights(number, kind=kind)[:, real][:, :, real]
+        worst = max(worst, float((theirs - plain.weights(number, kind=kind)).abs().max()))
+    weights, visible = trace.weights(layer, head, kind).numpy(), trace.visible(layer, head, kind).numpy()
+    return PaddingTest(trace.tokens, weights, visible, worst)
+
+
+def is_recorded(trace: Trace) -> bool:
+    """Whether a run's queries and keys were seen, so that its scores can be shown."""
+    return all(isinstance(held, Recorded) for held in trace.sites.values())

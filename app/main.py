@@ -1,0 +1,41 @@
+"""The entrypoint: navigation, the controls shared by all pages, and one frame for errors."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+st.set_page_config(page_title="Attention Explorer", page_icon=ROOT / "assets" / "icon.svg", layout="wide")
+if "engine" not in sys.modules:
+    with st.spinner("Starting PyTorch, which takes a few seconds the first time …"):
+        import_module("engine")
+
+from app import cache, shell, state
+from app.controls import controls, model_names
+
+PAGES = {"explore": "Explore", "masks": "Masks"}
+
+# No sections yet: on top they become menus, which would hide two pages behind a click.
+page = st.navigation(
+    [
+        st.Page(ROOT / "pages" / f"{name}.py", title=title, url_path=name, default=name == "explore")
+        for name, title in PAGES.items()
+    ],
+    position="top",
+)
+st.logo(ROOT / "assets" / "logo.svg", size="large")
+st.html(ROOT / "assets" / "style.css")
+
+models = model_names(cache.entries())
+state.sync(models)
+controls(models)
+notes = st.container()
+shell.show(page.run, page.title)
+with notes:
+    shell.show_notes()
+state.publish()

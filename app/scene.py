@@ -1,0 +1,161 @@
+"""One rerun's worth of facts: the view, the trace it asks for, and the words that are picked in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app import cache, state
+from app.shown import Shown, between, shown, thumbnails
+from app.view import View, locate
+from engine import Kind, Mask, Trace
+from engine.tokens import Group
+
+PRONOUNS = frozenset(
+    [
+        "she",
+        "he",
+        "it",
+        "they",
+        "her",
+        "him",
+        "them",
+        "his",
+        "hers",
+        "its",
+        "their",
+        "who",
+        "वह",
+        "वे",
+        "उसने",
+        "उसे",
+        "यह",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a page draws.
+
+    Attributes:
+        view: what the reader asked for, within the model's range.
+        trace: the run.
+        kind: which attention is shown.
+        shown: its map.
+        pin: the picked word: a row of the map where the direction is "to", a column where it is "by".
+        partner: the word at the other end; None where there is only one word.
+    """
+
+    view: View
+    trace: Trace
+    kind: Kind
+    shown: Shown
+    pin: int
+    partner: int | None
+
+    @property
+    def sources(self) -> tuple[Group, ...]:
+        """The axis of the picked word."""
+        return self.shown.queries if self.view.direction == "to" else self.shown.keys
+
+    @property
+    def targets(self) -> tuple[Group, ...]:
+        """The axis at the other end."""
+        return self.shown.keys if self.view.direction == "to" else self.shown.queries
+
+    @property
+    def edge(self) -> tuple[int, int] | None:
+        """The row and the column of the picked pair; None without a partner."""
+        if self.partner is None:
+            return None
+        return (self.pin, self.partner) if self.view.direction == "to" else (self.partner, self.pin)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the mask differs from the one that the model was trained with."""
+        return is_foreign(self.trace, self.view.mask)
+
+    @property
+    def one_axis(self) -> bool:
+        """Whether queries and keys are the same words."""
+        return self.kind != "cross"
+
+
+def mask_of(view: View) -> Mask:
+    """Read the mask that a view names."""
+    return Mask.parse(view.mask)
+
+
+def is_foreign(trace: Trace, mask: str) -> bool:
+    """Whether a mask of the view changes anything about how this model was trained."""
+    own = {"BERT-style": "bidirectional", "GPT-style": "causal"}.get(trace.card.style)
+    windowed = any(trace.card.windows)
+    return mask != "native" and (mask != own or windowed)
+
+
+def scene(view: View | None = None) -> Scene:
+    """Run the model on what the view asks for, and find the picked words.
+
+    Raises:
+        EngineError: the model or the sentence cannot be used.
+    """
+    view = state.view() if view is None else view
+    trace = cache.trace(view.model, view.sentence, mask_of(view), view.target)
+    kind = view.kind if view.kind in trace.kinds else trace.kinds[-1]
+    view = state.clamp(layers=trace.layers(kind), heads=trace.heads(kind))
+    made = shown(trace, view, kind)
+    sources, targets = (made.queries, made.keys) if view.direction == "to" else (made.keys, made.queries)
+    pin = locate(sources, view.word)
+    pin = default_word(sources) if pin is None else pin
+    row = made.weights[pin] if view.direction == "to" else made.weights[:, pin]
+    partner = locate(targets, view.partner)
+    if partner is None:
+        partner = strongest(row, targets, None if kind == "cross" else pin)
+    return Scene(view, trace, kind, made, pin, partner)
+
+
+def default_word(groups: Sequence[Group]) -> int:
+    """Choose the word to begin with: the last pronoun, else the last word."""
+    words = [place for place, group in enumerate(groups) if not group.special] or [0]
+    pronouns = [place for place in words if groups[place].text.casefold() in PRONOUNS]
+    return (pronouns or words)[-1]
+
+
+def strongest(row: np.ndarray, groups: Sequence[Group], but: int | None) -> int | None:
+    """Find the word with the most weight in one row, special tokens and one other left out."""
+    allowed = [place for place, group in enumerate(groups) if not group.special and place != but]
+    return max(allowed, key=lambda place: row[place], default=None)
+
+
+def native_scene(scene: Scene) -> Shown:
+    """Make the same map under the mask that the model was trained with."""
+    native = cache.trace(scene.view.model, scene.view.sentence, Mask.native(), scene.view.target)
+    return shown(native, scene.view, scene.kind)
+
+
+def grid_maps(scene: Scene) -> np.ndarray:
+    """Make or fetch a thumbnail of every head, (L, H, height, width)."""
+    view = scene.view
+    key = ("thumbnails", *_run(scene), scene.kind, view.unit, view.specials)
+    return cache.derived(key, lambda: thumbnails(scene.trace, view, scene.kind), lambda made: made.nbytes)
+
+
+def pair_weights(scene: Scene) -> np.ndarray | None:
+    """Say in every head how much the picked pair's query gives to its key, (L, H); None without a pair."""
+    if scene.edge is None:
+        return None
+    row, column = scene.edge
+    return between(scene.trace, scene.kind, scene.shown.queries[row], scene.shown.keys[column])
+
+
+def audit_text(scene: Scene) -> tuple[str, bool]:
+    """Audit the run, once; return the sentence and whether it passed or does not apply."""
+    audit = cache.derived(("audit", *_run(scene)), scene.trace.audit, lambda made: 200)
+    return str(audit), audit.passed or audit.relative is None
+
+
+def _run(scene: Scene) -> tuple[str, str, Mask, str]:
+    return scene.view.model, scene.view.sentence, mask_of(scene.view), scene.view.target

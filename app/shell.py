@@ -1,0 +1,68 @@
+"""What stands around every page: literal text, notes, and the one frame that errors end in."""
+
+import logging
+import re
+from collections.abc import Callable
+
+import streamlit as st
+
+from app import state
+from engine.errors import EngineError
+
+_log = logging.getLogger(__name__)
+
+# Streamlit rewrites "->", ":smile:" and web addresses after markdown is parsed, where a backslash no longer
+# helps: an invisible word joiner keeps the signs apart.
+_REWRITTEN = re.compile(r"[-<>=~:@]|w(?=ww)", re.IGNORECASE)
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+def literal(text: str) -> str:
+    """Make text safe wherever Streamlit reads markdown: it shows as typed, on one line, never as markup."""
+    apart = _REWRITTEN.sub(lambda sign: sign[0] + "\u2060", " ".join(text.split()))
+    return _PUNCTUATION.sub(lambda sign: "\\" + sign[0], apart)
+
+
+def show(run: Callable[[], None], page: str) -> None:
+    """Run a page inside the error frame.
+
+    An EngineError is shown as a sentence over the last view that worked. Anything else is logged, and the
+    reader is told in one sentence.
+
+    Args:
+        run: draws the page.
+        page: names the page, so that a failure of one isn't blamed on another.
+    """
+    failure = state.failure()
+    if failure is not None and failure.page != page:
+        state.retry()
+        failure = None
+    if failure is not None:
+        _explain(failure.message)
+    try:
+        run()
+    except EngineError as error:
+        if failure is not None:  # the stand-in fails too, so the sentence above has to do
+            _log.warning("the last working view failed as well: %s", error)
+            return
+        state.failed(page, str(error))
+        st.rerun()
+    except Exception:  # noqa: BLE001 - the reader gets a sentence, the log the traceback
+        _log.exception("page %r failed", page)
+        st.error("Something went wrong here, and it is not your doing. Another sentence or model may work.")
+    else:
+        if failure is None:
+            state.worked()
+
+
+def _explain(message: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="failure"):
+        st.error(literal(message))
+        st.button("Try again", on_click=state.retry)
+    st.caption("Below is the last view that worked.")
+
+
+def show_notes() -> None:
+    """Show the sentences left by state.note, once."""
+    for sentence in state.take_notes():
+        st.caption(literal(sentence))

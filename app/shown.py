@@ -1,0 +1,125 @@
+"""What the reader sees of a trace: words or tokens, special tokens or not, one head or a mean.
+
+Everything here is exact; what is pooled, averaged or rescaled says so in `Shown.remarks`.
+Dimensions: L layers, H heads, T queries shown, S keys shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from app.view import View
+from engine import Kind, Token, Trace, group_words, pool_words
+from engine.tokens import Group
+
+# Up to this many tokens every head's map is made from words; beyond it thumbnails are pooled from tokens.
+EXACT_THUMBNAILS = 128
+SINK_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One map as it was asked for.
+
+    Attributes:
+        queries: labels of the T rows.
+        keys: labels of the S columns.
+        weights: (T, S), float32.
+        visible: (T, S), False where the query may not see the key.
+        hidden_share: for each query, how much of its attention goes to keys that are not shown, (T,).
+        remarks: what was pooled, averaged, hidden or rescaled, in short phrases.
+    """
+
+    queries: tuple[Group, ...]
+    keys: tuple[Group, ...]
+    weights: np.ndarray
+    visible: np.ndarray
+    hidden_share: np.ndarray
+    remarks: tuple[str, ...]
+
+
+def groups(tokens: Sequence[Token], view: View) -> tuple[Group, ...]:
+    """Put tokens on an axis as the view asks: by word or one by one, special tokens in or out."""
+    if view.unit == "words":
+        every = group_words(tokens)
+    else:
+        every = tuple(Group(token.text, (i,), token.special, token.word) for i, token in enumerate(tokens))
+    kept = tuple(group for group in every if (view.specials and not view.renormalise) or not group.special)
+    return kept or every
+
+
+def shown(trace: Trace, view: View, kind: Kind) -> Shown:
+    """Make the map that the view asks for."""
+    queries, keys = groups(trace.queries(kind), view), groups(trace.keys(kind), view)
+    weights = _averaged(trace, view, kind)
+    pooled = pool_words(weights, queries, keys).numpy()
+    total = weights[..., :, :].sum(dim=-1, keepdim=True)
+    everything = pool_words(total, queries, [Group("", (0,), False, None)]).numpy()[:, 0]
+    hidden = np.clip(everything - pooled.sum(axis=1), 0.0, 1.0)
+    if view.renormalise:
+        sums = pooled.sum(axis=1, keepdims=True)
+        pooled = np.divide(pooled, sums, out=np.zeros_like(pooled), where=sums > 0)
+    visible = _visible(trace, view, kind, queries, keys)
+    return Shown(queries, keys, pooled.astype(np.float32), visible, hidden, _remarks(trace, view, kind, queries, keys))
+
+
+def thumbnails(trace: Trace, view: View, kind: Kind) -> np.ndarray:
+    """Make a small map of every head, (L, H, height, width), on the same axes as the large one where it is short."""
+    queries, keys = trace.queries(kind), trace.keys(kind)
+    if max(len(queries), len(keys)) > EXACT_THUMBNAILS:
+        return trace.overview(kind=kind).numpy()
+    rows, columns = groups(queries, view), groups(keys, view)
+    every = trace.rows(range(len(queries)), kind)  # (L, H, T, S)
+    return pool_words(every, rows, columns).numpy()
+
+
+def between(trace: Trace, kind: Kind, query: Group, key: Group) -> np.ndarray:
+    """Say in every head how much of `query`'s attention goes to `key`, (L, H)."""
+    rows = trace.rows(query.indices, kind).mean(dim=2)
+    return rows[..., list(key.indices)].sum(dim=-1).numpy()
+
+
+def resting_share(trace: Trace, view: View, kind: Kind) -> tuple[float, str]:
+    """Say how much of a head's attention rests on tokens that carry little meaning, and on which.
+
+    Returns:
+        The mean share over all queries, 0 to 1, of special keys, or, without any, of the first token; and its name.
+    """
+    weights, keys = _averaged(trace, view, kind), trace.keys(kind)
+    special = [place for place, token in enumerate(keys) if token.special]
+    names = " and ".join(dict.fromkeys(keys[place].text for place in special)) or f"the first token, {keys[0].text}"
+    return float(weights[:, special or [0]].sum(dim=-1).mean()), names
+
+
+def _averaged(trace: Trace, view: View, kind: Kind) -> torch.Tensor:
+    if view.average == "head":
+        return trace.weights(view.layer, view.head, kind)
+    return trace.mean(view.layer if view.average == "layer" else None, kind)
+
+
+def _visible(trace: Trace, view: View, kind: Kind, queries: Sequence[Group], keys: Sequence[Group]) -> np.ndarray:
+    layers = range(trace.layers(kind)) if view.average == "all" else [view.layer]
+    seen = trace.visible(view.layer, view.head, kind)
+    if view.average != "head":
+        for layer in layers:
+            for head in range(trace.heads(kind)):
+                seen = seen | trace.visible(layer, head, kind)
+    counts = pool_words(seen.float(), queries, keys)
+    return (counts > 0).numpy()
+
+
+def _remarks(trace: Trace, view: View, kind: Kind, queries: Sequence[Group], keys: Sequence[Group]) -> tuple[str, ...]:
+    remarks = []
+    if view.average == "layer":
+        remarks.append(f"mean of {trace.heads(kind)} heads")
+    if view.average == "all":
+        remarks.append(f"mean of all {trace.layers(kind)} × {trace.heads(kind)} heads")
+    if any(len(group.indices) > 1 for group in (*queries, *keys)):
+        remarks.append("pieces of a word: rows averaged, columns summed")
+    if view.renormalise:
+        remarks.append("rescaled: each row's shown weights sum to 100 %")
+    return tuple(remarks)

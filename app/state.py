@@ -1,0 +1,165 @@
+"""The view: every choice that a link should reproduce, kept in the session and in the address.
+
+One frozen View lies in the session. Widgets and browser components mirror it (`mirror`, `set`); the
+address is written from it once per run (`publish`) and read back on exactly two occasions (`sync`): when
+a session begins, and when the reader presses Back or Forward.
+
+Why not `bind="query-params"`, as tried on Streamlit 1.67 in a browser:
+- only widgets can be bound, and the word, layer and head are picked in components that are no widgets;
+- a bound parameter can't be set through st.query_params, so the two ways don't mix;
+- bound widgets replace the address, so Back leaves the page; what is written here becomes a step of the
+  history, and Back undoes the last click;
+- invalid values would vanish without a word.
+Navigating to another page keeps the address. The address that comes with an ordinary rerun may be one
+click behind (two quick clicks), so it isn't believed: the session is.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from app.view import View, from_address, opening_view, portable, to_address
+
+ASKED = "view"  # what the reader asked for
+WORKING = "working_view"  # the last view that could be shown
+FAILED = "failure"  # why the view asked for could not be shown, while WORKING stands in for it
+NOTES = "notes"
+
+
+def view() -> View:
+    """Say what to show: what the reader asked for or, while that fails, the last view that worked."""
+    return st.session_state[WORKING] if is_standing_in() else asked()
+
+
+def asked() -> View:
+    """Say what the reader asked for, whether or not it can be shown."""
+    return st.session_state.setdefault(ASKED, View())
+
+
+def set(**changes: Any) -> None:
+    """Change some fields of the view; made for callbacks, which run before the page is drawn.
+
+    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens.
+
+    Raises:
+        TypeError: a name that is no field of View.
+    """
+    before = asked()
+    if "sentence" in changes and changes["sentence"] != before.sentence:
+        opening = opening_view(changes["sentence"])
+        changes = {"word": opening.word, "partner": opening.partner, **changes}
+    if "model" in changes and changes["model"] != before.model:
+        kept = {name: portable(getattr(before, name)) for name in ("word", "partner")}
+        changes = {**kept, **changes}
+    if is_standing_in() and not {"sentence", "model", "mask"} & changes.keys():
+        st.session_state[WORKING] = replace(st.session_state[WORKING], **changes)
+    st.session_state[ASKED] = replace(before, **changes)
+
+
+def clamp(*, layers: int, heads: int) -> View:
+    """Bring layer and head into a model's range, saying so, and return the view."""
+    now = view()
+    within = replace(now, layer=min(now.layer, layers - 1), head=min(now.head, heads - 1))
+    if within != now:
+        note(f"This model has {layers} × {heads} heads: showing layer {within.layer}, head {within.head}.")
+        st.session_state[WORKING if is_standing_in() else ASKED] = within
+    return within
+
+
+class Mirror(TypedDict):
+    """The arguments that tie a widget to a field."""
+
+    key: str
+    on_change: Callable[..., None]
+    args: tuple[str, str]
+
+
+def mirror(field: str, *, where: str = "", value: Any = None) -> Mirror:
+    """Tie a widget to a field: `st.toggle("Special tokens", **mirror("specials"))`.
+
+    The widget must not be given a value of its own. `where` tells two widgets for one field apart; `value` is
+    shown instead of the field where the page has brought it into range or chosen for the reader.
+    """
+    key = f"{field}{where and '_'}{where}"
+    st.session_state[key] = getattr(asked(), field) if value is None else value
+    return {"key": key, "on_change": _take, "args": (field, key)}
+
+
+def _take(field: str, key: str) -> None:
+    value = st.session_state[key]
+    if value is not None:
+        set(**{field: value})
+
+
+def sync(models: Collection[str]) -> None:
+    """Take the view from the address when a session begins and on Back and Forward.
+
+    Args:
+        models: the ids that may be shown; anything else falls back to the default, with a note.
+    """
+    context = get_script_run_ctx()
+    if ASKED in st.session_state and not (context and context.is_history_navigation):
+        return
+    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+    st.session_state[ASKED], problems = from_address(parameters, models)
+    for problem in problems:
+        note(problem)
+
+
+def publish() -> None:
+    """Write the view into the address; does nothing when it stands there already."""
+    parameters = to_address(asked())
+    if st.query_params.to_dict() != parameters:
+        st.query_params.from_dict(parameters)
+
+
+def note(text: str) -> None:
+    """Leave a sentence to be shown once, under the controls."""
+    notes: list[str] = st.session_state.setdefault(NOTES, [])
+    if text not in notes:
+        notes.append(text)
+
+
+def take_notes() -> list[str]:
+    """Hand over the sentences left by note, and forget them."""
+    return st.session_state.pop(NOTES, [])
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A view that a page could not show, and why, in a sentence for the reader."""
+
+    view: View
+    page: str
+    message: str
+
+
+def failure() -> Failure | None:
+    """Give the failure of the view asked for, if it has just failed."""
+    failed: Failure | None = st.session_state.get(FAILED)
+    return failed if failed is not None and failed.view == asked() else None
+
+
+def is_standing_in() -> bool:
+    """Say whether an older view is shown because the one asked for failed."""
+    return failure() is not None
+
+
+def failed(page: str, message: str) -> None:
+    """Remember that this page can't show the view asked for; the last one that worked stands in for it."""
+    st.session_state.setdefault(WORKING, View())
+    st.session_state[FAILED] = Failure(asked(), page, message)
+
+
+def worked() -> None:
+    """Remember that the view asked for was shown."""
+    st.session_state[WORKING] = asked()
+    retry()
+
+
+def retry() -> None:
+    """Forget the failure, so that the view asked for is tried again."""
+    st.session_state.pop(FAILED, None)

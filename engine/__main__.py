@@ -1,0 +1,153 @@
+"""The engine from a terminal.
+
+python -m engine attend "SENTENCE" --model minilm --layer 5 --head 8 --mask causal --word she
+python -m engine models
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import NoReturn
+
+from engine.catalogue import Entry, Policy, load, models
+from engine.errors import EngineError, TextError
+from engine.masks import Mask
+from engine.sites import KINDS, Kind
+from engine.tokens import Group, group_words, pool_words
+from engine.trace import Trace
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one plain line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise EngineError(f"{message[:1].upper()}{message[1:]}. See: python -m engine --help")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return 0, or 2 after one line on what was wrong."""
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    try:
+        options = _parser().parse_args(arguments)
+        text = options.command(options)
+    except EngineError as error:
+        print(_printable(str(error)), file=sys.stderr)
+        return 2
+    print(_printable(text))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m engine", description="See which words a word attends to.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    attend = commands.add_parser("attend", help="print whom one word attends to, in one head")
+    attend.add_argument("sentence")
+    attend.add_argument("--model", default="minilm", help="an id of `models`, a folder, or a hub id")
+    attend.add_argument("--layer", type=int, default=0, help="counted from 0")
+    attend.add_argument("--head", type=int, default=0, help="counted from 0")
+    attend.add_argument("--word", help="the word that attends; by default the first one")
+    attend.add_argument("--mask", default="native", help="native, bidirectional, causal, prefix:N, window:N, ...")
+    attend.add_argument("--target", help="for an encoder-decoder: what its decoder reads")
+    attend.add_argument("--kind", choices=KINDS, help="for an encoder-decoder: which attention")
+    attend.add_argument("--tokens", action="store_true", help="show tokens instead of words")
+    attend.set_defaults(command=_attend)
+    listing = commands.add_parser("models", help="list what can be loaded here")
+    listing.set_defaults(command=_models)
+    for command in (attend, listing):
+        command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
+        command.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16")
+        command.add_argument("--download", action="store_true", help="allow the hub to be asked")
+        command.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _policy(options: argparse.Namespace) -> Policy:
+    return Policy(downloads=options.download)
+
+
+def _attend(options: argparse.Namespace) -> str:
+    mask = Mask.parse(options.mask)
+    model = load(options.model, device=options.device, dtype=options.dtype, policy=_policy(options))
+    trace = model.run(options.sentence, target=options.target, mask=mask)
+    kind: Kind = options.kind or trace.kinds[-1]
+    queries, keys = (_groups(tokens, options.tokens) for tokens in (trace.queries(kind), trace.keys(kind)))
+    query = _find(queries, options.word)
+    weights = pool_words(trace.weights(options.layer, options.head, kind), [queries[query]], keys)[0]
+    pairs = [(key.text, float(weight)) for key, weight in zip(keys, weights, strict=True)]
+    if not options.json:
+        return _as_text(trace, options, queries[query].text, pairs)
+    audit = trace.audit()
+    row = [{"position": position, "text": text, "weight": weight} for position, (text, weight) in enumerate(pairs)]
+    answer = {
+        "model": trace.card.id,
+        "kind": kind,
+        "layer": options.layer,
+        "head": options.head,
+        "mask": mask.spec,
+        "word": queries[query].text,
+        "tokens": [token.text for token in trace.tokens],
+        "row": row,
+        "audit": {**asdict(audit), "passed": audit.passed},
+        "backend": trace.backend,
+        "notices": [*trace.prompt.notices, *([trace.card.banner] if trace.card.banner else [])],
+    }
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+def _as_text(trace: Trace, options: argparse.Namespace, word: str, pairs: list[tuple[str, float]]) -> str:
+    card = trace.card
+    head = f"{card.name}, layer {options.layer}, head {options.head}, {trace.mask.name}: {word} attends to"
+    lines = [f"  {weight:7.2%}  {text}" for text, weight in pairs]
+    facts = f"{len(trace.tokens)} tokens, {card.device}, {card.dtype}, {trace.backend}, {trace.audit()}"
+    banner = [card.banner] if card.banner else []
+    return "\n".join([*banner, *trace.prompt.notices, head, *lines, facts])
+
+
+def _models(options: argparse.Namespace) -> str:
+    entries = models(_policy(options))
+    if options.json:
+        return json.dumps([asdict(entry) for entry in entries], ensure_ascii=False, indent=2)
+    return "\n".join(map(_line, entries))
+
+
+def _line(entry: Entry) -> str:
+    size = f"{entry.parameters / 1e6:,.1f} M parameters" if entry.parameters else "unknown size"
+    shape = f"{entry.layers} × {entry.heads} heads" if entry.layers and entry.heads else ""
+    state = "" if entry.available else f"not available: {entry.reason}"
+    return "  ".join(filter(None, (f"{entry.id:<24}", entry.style, entry.family, shape, size, entry.where, state)))
+
+
+def _groups(tokens: Sequence, as_tokens: bool) -> tuple[Group, ...]:
+    if not as_tokens:
+        return group_words(tokens)
+    return tuple(Group(token.text, (place,), token.special, token.word) for place, token in enumerate(tokens))
+
+
+def _find(groups: Sequence[Group], word: str | None) -> int:
+    """Find the word that was asked for, as it was typed or else in any case.
+
+    Raises:
+        TextError: it is not in the sentence.
+    """
+    if word is None:
+        return next((place for place, group in enumerate(groups) if not group.special), 0)
+    for same in (lambda text: text == word, lambda text: text.casefold() == word.casefold()):
+        for place, group in enumerate(groups):
+            if same(group.text):
+                return place
+    raise TextError(f"{word!r} is not in the sentence. It has: {', '.join(group.text for group in groups)}.")
+
+
+def _printable(text: str) -> str:
+    """Replace what the terminal's encoding cannot print, lone surrogates among them."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

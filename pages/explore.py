@@ -1,0 +1,22 @@
+"""Explore: point at a word and see what it attends to, in any layer and head."""
+
+import streamlit as st
+
+from app import panels
+from app.scene import scene
+
+now = scene()
+panels.notices(now)
+panels.words(now)
+if now.is_foreign:
+    left, middle, right = st.columns([10, 8, 10], gap="medium")
+    with middle:
+        panels.change(now)
+else:
+    left, right = st.columns([10, 11], gap="large")
+with left:
+    panels.heat(now)
+with right:
+    panels.heads(now)
+panels.facts(now)
+panels.caution(now)

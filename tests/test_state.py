@@ -1,0 +1,248 @@
+"""The view: what a link keeps, what it refuses, and what changes with what."""
+
+import string
+from dataclasses import fields, replace
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from app.examples import examples
+from app.view import MAX_CHARACTERS, View, from_address, locate, opening_view, place, to_address
+from engine.tokens import Group, split_words
+
+MODELS = ("minilm", "org/name", "/models/my folder")
+
+places = st.none() | st.from_regex(r"t?(0|[1-9][0-9]{0,5})", fullmatch=True, alphabet=string.printable)
+typed = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n\t"), max_size=200)
+views = st.builds(
+    View,
+    sentence=typed | st.sampled_from([example.sentence for example in examples()]),
+    model=st.sampled_from(MODELS),
+    mask=st.sampled_from(["native", "bidirectional", "causal", "window:3", "prefix:2"]),
+    layer=st.integers(0, 999),
+    head=st.integers(0, 999),
+    word=places,
+    partner=places,
+    direction=st.sampled_from(["to", "by"]),
+    unit=st.sampled_from(["words", "tokens"]),
+    specials=st.booleans(),
+    average=st.sampled_from(["head", "layer", "all"]),
+    colour=st.sampled_from(["linear", "log"]),
+    threshold=st.integers(0, 100),
+    renormalise=st.booleans(),
+)
+
+
+@given(views)
+def test_every_view_survives_the_address(shown: View):
+    """Written, encoded, decoded and read, a view is itself again, and nothing was complained about."""
+    query = urlencode(to_address(shown))
+    assert from_address(parse_qs(query, keep_blank_values=True), MODELS) == (shown, ())
+
+
+def test_the_opening_view_leaves_the_address_clean():
+    """What the app opens with anyway, and what an example brings along, is not written."""
+    assert to_address(View()) == {}
+    for example in examples()[1:]:
+        assert to_address(opening_view(example.sentence)) == {"q": example.sentence}
+
+
+def test_one_change_is_one_parameter():
+    """A link stays short enough to read aloud."""
+    assert to_address(replace(View(), head=3)) == {"head": "3"}
+    assert to_address(replace(View(), word=None)) == {"word": "none"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("layer", "1000"),
+        ("layer", "-1"),
+        ("layer", "abc"),
+        ("layer", "1.5"),
+        ("layer", "٣"),
+        ("layer", "²"),
+        ("layer", " 1"),
+        ("layer", "9" * 5000),
+        ("head", "\x00"),
+        ("head", ""),
+        ("model", "nope"),
+        ("model", "\x00"),
+        ("mask", "zzz"),
+        ("mask", "window:0"),
+        ("mask", "window:" + "9" * 400),
+        ("word", "t"),
+        ("word", "-1"),
+        ("word", "01"),
+        ("to", "she"),
+        ("direction", "up"),
+        ("view", "letters"),
+        ("special", "yes"),
+        ("mean", "median"),
+        ("colour", "red"),
+        ("min", "101"),
+        ("rescale", "2"),
+        ("q", "a\x00b"),
+        ("q", "x" * (MAX_CHARACTERS + 1)),
+    ],
+)
+def test_what_cannot_be_read_falls_back_with_a_note(name: str, text: str):
+    """The default is shown and one sentence says so, without repeating what was in the link."""
+    shown, problems = from_address({name: [text]}, MODELS)
+    assert shown == View()
+    assert len(problems) == 1
+    assert problems[0].endswith("could not be used, so the default is shown.")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*to_address(View(layer=1)), "q", "mask", "word", "min", "model"]),
+        st.lists(st.text(max_size=30), min_size=1, max_size=3),
+    )
+)
+def test_no_address_is_an_error(parameters: dict[str, list[str]]):
+    """Whatever a link says, a view comes of it."""
+    shown, _ = from_address(parameters, MODELS)
+    assert isinstance(shown, View)
+    assert to_address(shown) is not None
+
+
+def test_a_repeated_parameter_is_not_guessed_at():
+    """Two layers are no layer; the rest of the link still counts."""
+    shown, problems = from_address({"layer": ["1", "2"], "head": ["3"]}, MODELS)
+    assert (shown.layer, shown.head, len(problems)) == (View().layer, 3, 1)
+
+
+def test_unknown_parameters_are_ignored():
+    """What others append to links does no harm."""
+    assert from_address({"utm_source": ["x"]}, MODELS) == (View(), ())
+
+
+def test_a_sentence_of_ones_own_opens_with_nothing_picked():
+    """Word 8 of the opening sentence means nothing in another."""
+    shown, _ = from_address({"q": ["Hello there"]}, MODELS)
+    assert (shown.word, shown.partner) == (None, None)
+
+
+def test_every_field_has_a_parameter_of_its_own():
+    """No two fields share a name, and none is forgotten."""
+    other = View("x", "org/name", "causal", 1, 1, "1", "1", "by", "tokens", True, "all", "log", 9, True)
+    assert len(to_address(other)) == len(fields(View))
+
+
+def test_the_examples_point_at_the_words_they_speak_of():
+    """Places in the examples are word numbers of their own sentences."""
+    expected = ["she→customer", "she→shopkeeper", "fell→horse", "are→keys", "वह→ग्राहक", "cat→cat"]
+    found = []
+    for example in examples():
+        words = split_words(example.sentence)
+        assert example.word is not None
+        assert example.partner is not None
+        found.append(f"{words[int(example.word)].text}→{words[int(example.partner)].text}")
+    assert found == expected
+
+
+# [CLS] shop ##keeper she [SEP]
+TOKENS = (
+    Group("[CLS]", (0,), True, None),
+    Group("shop", (1,), False, 0),
+    Group("##keeper", (2,), False, 0),
+    Group("she", (3,), False, 1),
+    Group("[SEP]", (4,), True, None),
+)
+WORDS = (TOKENS[0], Group("shopkeeper", (1, 2), False, 0), TOKENS[3], TOKENS[4])
+
+
+@pytest.mark.parametrize("axis", [TOKENS, WORDS, TOKENS[1:4], WORDS[1:3]])
+def test_a_place_is_found_again_on_its_own_axis(axis: tuple[Group, ...]):
+    """With or without special tokens, in words or in tokens, a click stays where it was."""
+    assert [locate(axis, place(axis, index)) for index in range(len(axis))] == list(range(len(axis)))
+
+
+def test_a_place_survives_the_switch_between_words_and_tokens():
+    """A word becomes its first piece; any piece becomes its word; a special token stays itself."""
+    assert locate(TOKENS, place(WORDS, 1)) == 1
+    assert locate(WORDS, place(TOKENS, 2)) == 1
+    assert locate(WORDS, place(TOKENS, 4)) == 3
+
+
+def test_a_place_that_is_not_there_is_nowhere():
+    """A hidden special token, a word of a longer sentence, and nothing at all."""
+    assert locate(WORDS[1:3], "t0") is None
+    assert locate(WORDS, "99") is None
+    assert locate(WORDS, None) is None
+
+
+# Kept in a session
+
+
+def run(script, **parameters: str) -> AppTest:
+    """Run a script as Streamlit would, at an address."""
+    test = AppTest.from_function(script)
+    for name, text in parameters.items():
+        test.query_params[name] = text
+    return test.run(timeout=30)
+
+
+def shell():
+    """A page of controls, as small as it can be."""
+    import streamlit as st
+
+    from app import state
+
+    state.sync(["minilm", "tiny"])
+    st.text_input("Sentence", **state.mirror("sentence"))
+    st.selectbox("Model", ["minilm", "tiny"], **state.mirror("model"))
+    st.segmented_control("Mask", ["native", "causal"], **state.mirror("mask"))
+    st.button("pick", on_click=lambda: state.set(head=1, word="t2"))
+    layers = 2 if state.view().model == "tiny" else 6
+    st.session_state["shown"] = state.clamp(layers=layers, heads=2 * layers)
+    st.session_state["said"] = state.take_notes()
+    state.publish()
+
+
+def test_a_widget_and_a_click_change_the_same_view():
+    """Both end in the view and in the address."""
+    test = run(shell)
+    test.text_input[0].set_value("Hello there").run()
+    test.button[0].click().run()
+    shown = test.session_state["shown"]
+    assert (shown.sentence, shown.head, shown.word) == ("Hello there", 1, "t2")
+    assert test.query_params == {"q": "Hello there", "head": "1", "word": "t2"}
+
+
+def test_a_link_sets_the_widgets():
+    """What the address says is what the controls show."""
+    test = run(shell, q="Hello", model="tiny", mask="causal", layer="1", head="0")
+    assert (test.text_input[0].value, test.selectbox[0].value) == ("Hello", "tiny")
+    assert test.session_state["said"] == []
+
+
+def test_another_model_brings_layer_and_head_into_its_range():
+    """5.8 becomes 1.3 where there are 2 × 4 heads, and a sentence says so."""
+    test = run(shell)
+    test.selectbox[0].set_value("tiny").run()
+    assert (test.session_state["shown"].layer, test.session_state["shown"].head) == (1, 3)
+    assert test.session_state["said"] == ["This model has 2 × 4 heads: showing layer 1, head 3."]
+    test.run()
+    assert test.session_state["said"] == []
+
+
+def test_another_model_forgets_tokens_but_not_words():
+    """Token 2 is something else to another tokenizer, word 8 is not."""
+    test = run(shell)
+    test.button[0].click().run()
+    test.selectbox[0].set_value("tiny").run()
+    assert (test.session_state["shown"].word, test.session_state["shown"].partner) == (None, "4")
+
+
+def test_another_sentence_forgets_the_word_but_not_the_head():
+    """And an example brings its own."""
+    test = run(shell)
+    test.text_input[0].set_value("Hello there").run()
+    assert (test.session_state["shown"].word, test.session_state["shown"].head) == (None, 8)
+    test.text_input[0].set_value(examples()[1].sentence).run()
+    assert (test.session_state["shown"].word, test.session_state["shown"].partner) == ("8", "1")
