@@ -29,6 +29,7 @@ SMALL = 400
 TICK_FONT = 13
 TICK_LENGTH = 14
 TICK_LENGTH_SMALL = 9
+BAR_LENGTH = 190
 FINE = 40  # tokens beyond which cells are too small for lines between them
 MOST_HATCHES = 1000
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -81,7 +82,7 @@ def map_figure(
     """
     figure = go.Figure()
     small = size < SMALL
-    pixels = max(size - (110 if small else 180), 60)
+    pixels = max(size - (110 if small else 170), 60)
     x, x_names = _axis_pair(keys, "" if small else "key (attended to)", pixels, 18, column)
     y, y_names = _axis_pair(queries, "" if small else "query (attends)", pixels, 15, row)
     across, down = [-0.5, len(keys) - 0.5], [len(queries) - 0.5, -0.5]
@@ -89,13 +90,16 @@ def map_figure(
     figure.update_layout(
         template="none",
         height=size,
-        margin={"l": 8, "r": 8, "t": 44 if title else 12, "b": 8},
+        margin={"l": 8, "r": 8, "t": (44 if small else 68) if title else 12, "b": 8},
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         font={"size": TICK_FONT, "color": ink(dark)},
         title=_title(title),
         hoverlabel={"font": {"size": 15, "color": ink(dark)}, "align": "left", "bgcolor": _page(dark)},
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+        legend={
+            **{"orientation": "h", "x": 1, "xref": "container", "xanchor": "right"},
+            **({"y": 1, "yanchor": "bottom"} if small else {"y": 0, "yref": "container", "yanchor": "bottom"}),
+        },
         xaxis=x_names | {"range": across},
         yaxis=y_names | {"range": down} | square,
         xaxis2=x | {"range": across, "matches": "x", "overlaying": "x", "tickangle": -45, "side": "bottom"},
@@ -149,20 +153,38 @@ def _axis_pair(
     return bare | shown, bare | names
 
 
-def add_key(figure: go.Figure, colours: palette.Scale | None, bounds: tuple[float, float] = (0, 1), **bar: Any) -> None:
+def add_key(
+    figure: go.Figure,
+    colours: palette.Scale | None,
+    bounds: tuple[float, float] = (0, 1),
+    *,
+    meaning: str = "",
+    **bar: Any,
+) -> None:
     """Add the visible axes and, where colours are given, a colour bar whose ends need not be the cells' own.
 
+    What the colours mean stands below the figure's title.
     Plotly draws axes and bars only for a trace: this one has no points.
     """
     marker = {"color": [bounds[0]], "cmin": bounds[0], "cmax": bounds[1], "showscale": False}
     if colours is not None:
+        figure.update_layout(title={"subtitle": {"text": meaning, "font": {"size": TICK_FONT}}})
+        # On top, beside the title: at the side it would take a quarter of a narrow column from the map.
         frame = {
-            "thickness": 14,
+            "orientation": "h",
+            "thickness": 8,
             "outlinewidth": 0,
-            "tickfont": {"size": TICK_FONT},
-            "len": 1,
-            "x": 1.01,
-            "ypad": 0,
+            "tickfont": {"size": 12},
+            "lenmode": "pixels",
+            "len": BAR_LENGTH,
+            "x": 1,
+            "xref": "container",
+            "xanchor": "right",
+            "xpad": 16,
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "ypad": 6,
         }
         marker |= {"colorscale": [list(stop) for stop in colours], "showscale": True, "colorbar": frame | bar}
     figure.add_scatter(

@@ -22,9 +22,9 @@ from app.charts_axes import (
     rectangles,
 )
 from app.charts_inputs import Bools, Floats, checked_index, checked_mask, checked_shape, checked_values
-from app.charts_scales import bar_title, weight_scale
+from app.charts_scales import weight_scale
 
-MOST_INFINITIES = 24
+MOST_INFINITIES = 16
 
 
 def heatmap(
@@ -179,7 +179,7 @@ def scores_figure(
         (-reach, reach),
         tickvals=ticks,
         ticktext=[f"{tick:.3g}".replace("-", "−") for tick in ticks],
-        **bar_title("score q · k / √d<br>before the softmax"),
+        meaning="score q · k / √D",
     )
     return figure
 
@@ -227,5 +227,5 @@ def _write_infinities(figure: go.Figure, masked: Bools, dark: bool) -> None:
         text="−∞",
         hoverinfo="skip",
         showlegend=False,
-        textfont={"size": 13, "color": palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT},
+        textfont={"size": 10, "color": palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT},
     )

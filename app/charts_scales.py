@@ -31,7 +31,7 @@ class WeightScale:
 
         A logarithmic scale bends the stops, not the cells: the cells stay weights, and the hover exact.
         """
-        stops = self._bent(colours) if self.log else [[position, colour] for position, colour in colours]
+        stops = self._bent(colours) if self.log else _plain(colours)
         edge = min(self.floor / self.top, 1.0)
         if edge <= 0:
             return stops
@@ -47,12 +47,12 @@ class WeightScale:
         return bent
 
     def bar(self) -> dict[str, Any]:
-        """Return title and ticks of the colour bar."""
+        """Return what the colours mean and the ticks of their bar."""
         values, texts = _log_ticks(self.top) if self.log else _linear_ticks(self.top)
         if self.clipped:
             texts[-1] = f"≥ {texts[-1]}"
-        title = f"weight, logarithmic<br>up to {self.whose}" if self.log else f"weight<br>0 to {self.whose}"
-        return bar_title(title) | {"tickvals": values, "ticktext": texts}
+        title = f"logarithmic, up to {self.whose}" if self.log else f"weight, 0 to {self.whose}"
+        return {"meaning": title, "tickvals": values, "ticktext": texts}
 
 
 def weight_scale(percent: Floats, *, unit: bool, row: int | None, log: bool, floor: float = 0.0) -> WeightScale:
@@ -73,9 +73,8 @@ def weight_scale(percent: Floats, *, unit: bool, row: int | None, log: bool, flo
     return WeightScale(top or 100.0, whose, largest > top > 0, log, floor)
 
 
-def bar_title(text: str) -> dict[str, Any]:
-    """Return the title of a colour bar, read from the side; the text is plotly's own markup."""
-    return {"title": {"text": text, "side": "right", "font": {"size": 13}}}
+def _plain(colours: Scale) -> list[list[float | str]]:
+    return [[position, colour] for position, colour in colours]
 
 
 def colour_at(colours: Scale, position: float) -> str:

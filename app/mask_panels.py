@@ -118,21 +118,21 @@ def before_and_after(scene: Scene) -> None:
     dark = is_dark()
     columns = st.columns(3, gap="small")
     figures = (
-        charts.scores_figure(made.scores[cells], None, labels, labels, dark=dark, title="1 · scores q·k/√D", size=400),
+        charts.scores_figure(made.scores[cells], None, labels, labels, dark=dark, title="1 · scores q·k/√D", size=440),
         charts.scores_figure(
             made.scores[cells], made.visible[cells], labels, labels, dark=dark, stage="after",
-            title="2 · hidden scores become −∞", size=400,
+            title="2 · masked to −∞", size=440,
         ),
         charts.heatmap(
             made.weights[cells], labels, labels, visible=made.visible[cells], dark=dark,
-            title="3 · softmax of each row", row=token_of(scene), size=400,
+            title="3 · softmax of each row", row=token_of(scene), size=440,
         ),
     )  # fmt: skip
     for number, (column, figure) in enumerate(zip(columns, figures, strict=True)):
         column.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"stage_{number}")
     st.caption(
-        f"Head {view.layer}.{view.head} of {literal(trace.card.name)}, run {mask_label(view.mask)}; the mask of this lesson "
-        "is put on this one head, so that only the mask differs. Under Explore a mask is put on every layer."
+        f"Head {view.layer}.{view.head} of {literal(trace.card.name)}, run {mask_label(view.mask)}; the mask of this "
+        "lesson is put on this one head, so that only the mask differs. Under Explore a mask is put on every layer."
     )
     _why(scene, made)
 
@@ -158,11 +158,11 @@ def _why(scene: Scene, made: Stages) -> None:
         st.latex(r"\text{weight}_j = \frac{e^{s_j}}{\sum_k e^{s_k}} \qquad e^{-\infty} = 0")
         total = made.late[row].sum()
         st.markdown(
-            "The softmax shares out 100 % among all scores it is given. A score of −∞ gets nothing, and what it would have "
-            "taken goes to the visible tokens: the row still sums to 100 %.\n\nSetting hidden weights to zero *after* the "
-            f"softmax would be too late: in the row of **{literal(word)}** the hidden tokens had already taken their share, "
-            f"and only **{total:.1%}** would be left. A score of 0 would be wrong as well, since e⁰ = 1 is a weight like "
-            "any other."
+            "The softmax shares out 100 % among all scores it is given. A score of −∞ gets nothing, and what it would "
+            "have taken goes to the visible tokens: the row still sums to 100 %.\n\nSetting hidden weights to zero "
+            f"*after* the softmax would be too late: in the row of **{literal(word)}** the hidden tokens had already "
+            f"taken their share, and only **{total:.1%}** would be left. A score of 0 would be wrong as well, since "
+            "e⁰ = 1 is a weight like any other."
         )
     with right:
         st.dataframe(_table(scene, made, row), hide_index=True, height=300)
@@ -204,7 +204,7 @@ def padding(scene: Scene) -> None:
         visible = made.visible & ~np.array([token.padding for token in made.tokens])[:, None]
         left.plotly_chart(
             charts.heatmap(
-                made.weights, labels, labels, visible=visible, dark=is_dark(), size=420,
+                made.weights, labels, labels, visible=visible, dark=is_dark(), size=440,
                 title=f"layer {view.layer}, head {view.head}, with padding",
             ),
             theme=None, config=charts.CONFIG, key="padded_map",
@@ -218,10 +218,10 @@ def padding(scene: Scene) -> None:
     )
     with right:
         st.markdown(
-            f"Sentences in a batch are filled up to one length with {literal(PAD)}. Its columns are hidden from everyone, so "
-            "the real tokens must get the same weights as without it. Measured on this sentence, over every head of every "
-            f"layer, the largest difference is **{made.difference:.0e}**. "
-            f"{_positions(scene)}The rows of {literal(PAD)} itself are computed too, but nobody reads them: greyed.{nothing}"
+            f"Sentences in a batch are filled up to one length with {literal(PAD)}. Its columns are hidden from "
+            "everyone, so the real tokens must get the same weights as without it. Measured on this sentence, over "
+            f"every head of every layer, the largest difference is **{made.difference:.0e}**. {_positions(scene)}"
+            f"The rows of {literal(PAD)} itself are computed too, but nobody reads them: greyed.{nothing}"
         )
         with st.expander("Show the code"):
             st.code(inspect.getsource(MaskClass.visible), language="python")
@@ -233,6 +233,6 @@ def _positions(scene: Scene) -> str:
     if scene.view.side == "right" or scene.trace.card.style != "BERT-style":
         return ""
     return (
-        "On the left it is not zero for this kind of model: padding in front moves every word to a later position, which "
-        "is why BERT-style models are padded on the right. "
+        "On the left it is not zero for this kind of model: padding in front moves every word to a later position, "
+        "which is why BERT-style models are padded on the right. "
     )

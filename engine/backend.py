@@ -52,7 +52,8 @@ class Seen:
 class Guide(Protocol):
     """Tells which site the next call is."""
 
-    def next(self, module: nn.Module, seen: Seen) -> Site | None: ...
+    def next(self, module: nn.Module, seen: Seen) -> Site | None:
+        """Name the site of the next call; None leaves it unrecorded."""
 
 
 class Scout:

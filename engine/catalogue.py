@@ -22,6 +22,7 @@ from engine.errors import ModelError
 from engine.huggingface import HuggingFaceModel
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+HUB_ID_AT_MOST = 96
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Pol
             raise ModelError("Folders cannot be opened here: the operator of this app has not allowed this one.")
         checkpoint = open_checkpoint(folder, device=device, dtype=dtype, download=False)
         return HuggingFaceModel(checkpoint, id=name, name=folder.name, licence="unknown", source=f"folder {folder}")
-    if not HUB_ID.fullmatch(name):
+    if not HUB_ID.fullmatch(name) or len(name) > HUB_ID_AT_MOST:
         raise ModelError(f"{_shown(name)} is no model's name. Known here: {', '.join(PACKAGED)}.")
     if not policy.cached and not policy.downloads:
         raise ModelError(f"There is no model {_shown(name)} here. Known: {', '.join(PACKAGED)}.")
@@ -209,8 +210,9 @@ def _as_folder(name: str) -> Path | None:
     """Take a name as a folder if it looks like a path or is one."""
     if "\0" in name or not name.strip():
         return None
-    path = Path(name).expanduser()
-    if path.is_dir():
+    # Those of os.path, since those of pathlib raise for names that are too long and for users who do not exist.
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
         return path
     if path.is_absolute() or name.startswith((".", "~")):
         raise ModelError(f"There is no folder {name!r}.")
@@ -265,4 +267,4 @@ def _described(folder: Path, id: str, where: str = "local folder") -> Entry | No
 
 def _count(path: Path) -> int:
     with safe_open(path, framework="pt") as file:
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - a safetensors file is no dict

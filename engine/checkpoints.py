@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 transformers.utils.logging.disable_progress_bar()
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+JUDGING = ("ForSequenceClassification", "ForTokenClassification", "ForMultipleChoice")
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
@@ -67,7 +68,7 @@ def open_checkpoint(source: str | Path, *, device: str, dtype: str, download: bo
     config = _opening(source, "configuration", lambda: AutoConfig.from_pretrained(source, **where))
     _check_plain(source, config)
     _settle(config)
-    builder, notes = _builder(config)
+    builder, *others = _builders(config)
 
     # Said outright, since a configuration may ask for an implementation that is fetched from the hub and run.
     def build(implementation: str = "eager") -> tuple[PreTrainedModel, dict[str, Any]]:
@@ -83,16 +84,19 @@ def open_checkpoint(source: str | Path, *, device: str, dtype: str, download: bo
         )
 
     module, info = _opening(source, "weights", build)
+    if others and info["missing_keys"]:
+        builder = others[0]
+        module, info = _opening(source, "weights", build)
     _check_fit(source, module, info)
     tokenizer = _opening(source, "tokenizer", lambda: AutoTokenizer.from_pretrained(source, **where))
     _check_tokenizer(source, tokenizer)
     return Checkpoint(
-        module=module.eval().to(device),  # type: ignore[arg-type]
+        module=module.eval().to(device),
         tokenizer=tokenizer,
         missing=tuple(sorted(info["missing_keys"])),
         unexpected=tuple(sorted(info["unexpected_keys"])),
-        rebuild=lambda implementation: build(implementation)[0].eval().to(device),  # type: ignore[arg-type]
-        notes=notes,
+        rebuild=lambda implementation: build(implementation)[0].eval().to(device),
+        notes=_notes(config, module),
     )
 
 
@@ -133,17 +137,28 @@ def _settle(config: Any) -> None:
         part.output_attentions = part.output_hidden_states = False
 
 
-def _builder(config: Any) -> tuple[Any, tuple[str, ...]]:
-    """Choose the class that the checkpoint was made with, as it stands in transformers."""
-    notes = []
-    if getattr(config, "auto_map", None):
-        notes.append("The checkpoint brings code of its own, which is not run; transformers' own class is used.")
+def _builders(config: Any) -> tuple[Any, ...]:
+    """Choose the classes to try: the one that the checkpoint was made with, as it stands in transformers.
+
+    Heads that judge a whole text are better left out: they add no attention, and want their text in ways of their
+    own. The bare model comes first there, and the class itself where the bare model has more than the checkpoint.
+    """
     for name in config.architectures or ():
         builder = getattr(transformers, name, None)
         fits = isinstance(builder, type) and issubclass(builder, PreTrainedModel)
         if fits and isinstance(config, builder.config_class or ()):
-            return builder, tuple(notes)
-    return AutoModel, tuple(notes)
+            return (AutoModel, builder) if name.endswith(JUDGING) else (builder,)
+    return (AutoModel,)
+
+
+def _notes(config: Any, module: PreTrainedModel) -> tuple[str, ...]:
+    notes = []
+    if getattr(config, "auto_map", None):
+        notes.append("The checkpoint brings code of its own, which is not run; transformers' own class is used.")
+    names = config.architectures or ()
+    if names and names[0].endswith(JUDGING) and type(module).__name__ not in names:
+        notes.append(f"It was opened without the head of {names[0]}, which has no attention of its own.")
+    return tuple(notes)
 
 
 def _opening(source: str | Path, what: str, opener: Callable[[], Any]) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torch import nn
+from typing import cast
+
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 # Tokenizers that know no limit say a number beyond this.
@@ -21,6 +23,11 @@ def limit_of(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int
     if tokenizer.model_max_length and tokenizer.model_max_length < NO_LIMIT:
         known.append(tokenizer.model_max_length)
     return min(known) if known else None
+
+
+def vocabulary_of(module: PreTrainedModel) -> int:
+    """Count the token ids that a model has an embedding for."""
+    return int(cast(Tensor, module.get_input_embeddings().weight).shape[0])
 
 
 def positions_of(module: PreTrainedModel) -> str:

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from engine.backend import Step
+from engine.describe import vocabulary_of
 from engine.errors import ModelError
 from engine.probe import without_cache
 from engine.sites import Kind, Site
@@ -50,8 +51,7 @@ def returned_steps(module: PreTrainedModel) -> tuple[Step, ...]:
     Raises:
         ModelError: it returns no attention.
     """
-    vocabulary = module.get_input_embeddings().weight.shape[0]
-    ids = torch.arange(2, 8, device=module.device)[None] % vocabulary
+    ids = torch.arange(2, 8, device=module.device)[None] % vocabulary_of(module)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     is_encoder_decoder = bool(module.config.is_encoder_decoder)
     if is_encoder_decoder:

@@ -19,9 +19,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from engine.backend import Step, Walk, guided
 from engine.card import Card
 from engine.checkpoints import Checkpoint
-from engine.describe import limit_of, positions_of
+from engine.describe import limit_of, positions_of, vocabulary_of
 from engine.eager import returned_attention, returned_steps
-from engine.errors import CaptureError, MaskError, ModelError, ResourceError, TextError
+from engine.errors import CaptureError, EngineError, MaskError, ModelError, ResourceError, TextError
 from engine.masks import Mask
 from engine.probe import Probed, probe, without_cache
 from engine.recording import Recorded, recording
@@ -65,7 +65,7 @@ class HuggingFaceModel:
             TextError: there is nothing to read.
         """
         prompt = self._encode(text, pair)
-        rows = self.module.get_input_embeddings().weight.shape[0]
+        rows = vocabulary_of(self.module)
         if max(prompt.ids) >= rows:
             raise ModelError(f"The tokenizer of {self.card.name} knows tokens beyond the model's {rows:,}.")
         return prompt
@@ -189,10 +189,13 @@ class HuggingFaceModel:
             return self.module(**inputs, **without_cache(self.module), **asked)
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._no_room(inputs) from error
-        except RuntimeError as error:
+        except EngineError:
+            raise
+        except Exception as error:  # models of unknown make fail in ways of their own
             if "allocate memory" in str(error):
                 raise self._no_room(inputs) from error
-            raise CaptureError(f"{self.card.name} failed on this text: {str(error).splitlines()[0]}") from error
+            cause = (str(error) or type(error).__name__).splitlines()[0]
+            raise CaptureError(f"{self.card.name} failed on this text: {cause}") from error
 
     def _no_room(self, inputs: dict[str, Tensor]) -> ResourceError:
         tokens = inputs["input_ids"].shape[1]
@@ -229,7 +232,9 @@ class HuggingFaceModel:
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._no_room(inputs) from error
         except Exception as error:  # generating asks far more of a model than reading, and fails in many ways
-            raise ModelError(f"{self.card.name} could not write from this text: {error or type(error).__name__}.") from error
+            raise ModelError(
+                f"{self.card.name} could not write from this text: {error or type(error).__name__}."
+            ) from error
 
     def _target(self, prompt: Prompt, text: str | None) -> Prompt | None:
         """Make what the decoder of an encoder-decoder reads: its start token, then all but the last of the target."""

@@ -93,8 +93,8 @@ def _stock_outputs(module: PreTrainedModel, cases: list[dict[str, Tensor]]) -> l
         try:
             module.set_attn_implementation(implementation)
             return [_main_output(module, case) for case in cases]
-        except Exception as error:  # models refuse what they lack in many ways; the next one is tried
-            log.info("%s does not run as %s: %s", type(module).__name__, implementation, error)
+        except Exception as error:  # noqa: BLE001 - models refuse what they lack in many ways; the next is tried
+            log.info("%s does not run as %s", type(module).__name__, implementation, exc_info=error)
     return None
 
 
@@ -131,7 +131,9 @@ def _plan(seen: list[Seen], is_encoder_decoder: bool) -> tuple[Step, ...]:
 def _expected_calls(module: PreTrainedModel) -> int | None:
     config = module.config.get_text_config()
     if not module.config.is_encoder_decoder:
-        return getattr(config, "num_hidden_layers", None)
+        # The decoder of an encoder-decoder, used alone, keeps a configuration that counts its layers apart.
+        alone = getattr(config, "decoder_layers", None) if getattr(config, "is_decoder", False) else None
+        return alone or getattr(config, "num_hidden_layers", None)
     encoder = getattr(config, "encoder_layers", None) or getattr(config, "num_layers", None)
     decoder = getattr(config, "decoder_layers", None) or getattr(config, "num_decoder_layers", None)
     return encoder + 2 * decoder if encoder and decoder else None

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import panels
+from app import panels, pictures
 from app.scene import scene
 
 now = scene()
@@ -11,12 +11,12 @@ panels.words(now)
 if now.is_foreign:
     left, middle, right = st.columns([10, 8, 10], gap="medium")
     with middle:
-        panels.change(now)
+        pictures.change(now)
 else:
     left, right = st.columns([10, 11], gap="large")
 with left:
-    panels.heat(now)
+    pictures.heat(now)
 with right:
-    panels.heads(now)
+    pictures.heads(now)
 panels.facts(now)
 panels.caution(now)

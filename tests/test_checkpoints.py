@@ -275,9 +275,7 @@ def test_settings_saved_with_a_checkpoint_do_not_matter(tmp_path: Path, name: st
     trace, expected = model.run(LONG, target=target), tiny(name).run(LONG, target=target)
     assert model.card.backend == "sdpa"
     for site in expected.sites:
-        assert torch.equal(
-            trace.weights(site.layer, kind=site.kind), expected.weights(site.layer, kind=site.kind)
-        )
+        assert torch.equal(trace.weights(site.layer, kind=site.kind), expected.weights(site.layer, kind=site.kind))
 
 
 @pytest.mark.parametrize("name", ["bloom", "xlnet"])
@@ -359,7 +357,10 @@ def test_the_environment_allows_nothing_until_it_says_so(monkeypatch: pytest.Mon
         Policy.from_environment()
 
 
-@pytest.mark.parametrize("name", ["", "  ", "\0", "a b", "../..//x y", "https://example.org/x", "a/b/c", "x" * 500, "<b>"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "  ", "\0", "a b", "../..//x y", "https://example.org/x", "a/b/c", "x" * 500, "<b>", "~nobody/x", "é" * 300],
+)
 def test_a_name_that_is_no_models_is_refused_with_a_sentence(name: str):
     with pytest.raises(ModelError, match=r".{12,}\."):
         load(name, device="cpu")

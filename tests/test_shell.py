@@ -1,11 +1,11 @@
 """The frame round every page: text stays text, and errors end in a sentence."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page, expect
 from streamlit.testing.v1 import AppTest
 
 from app.shell import literal
-from tests.conftest import settle, streamlit_server
+from tests.conftest import Server, settle, streamlit_server
 
 HOSTILE = (
     'a<b<c <s> "x" <img src=x onerror=alert(1)>',
@@ -112,3 +112,95 @@ def test_hostile_text_shows_as_typed(page: Page, hosts: set[str], tmp_path_facto
             assert texts == list(HOSTILE)
             assert elements.locator("a, img, code, em, strong, del, s, li, h1, table, .katex").count() == 0
     assert hosts == {"127.0.0.1"}
+
+
+@pytest.mark.browser
+def test_back_undoes_a_click_and_forward_repeats_it(page: Page, app_server: Server):
+    """Each change is a step in the browser's history, and the controls follow it."""
+    page.goto(app_server.url)
+    page.get_by_text("GPT-style", exact=True).click()
+    page.wait_for_url("**/?mask=causal")
+    settle(page)
+    page.go_back()
+    expect(page.get_by_role("radio", name="As trained", exact=True)).to_be_checked()
+    page.go_forward()
+    expect(page.get_by_role("radio", name="GPT-style", exact=True)).to_be_checked()
+
+
+@pytest.mark.browser
+def test_the_view_goes_along_to_another_page_and_back(page: Page, app_server: Server):
+    """Sentence and mask are the reader's, whichever page shows them."""
+    page.goto(app_server.url)
+    page.get_by_label("Sentence").fill("Hello <b>there</b> & $x$ 100%")
+    page.get_by_label("Sentence").press("Enter")
+    page.wait_for_url("**/?q=Hello*")
+    settle(page)
+    page.get_by_role("link", name="Masks").click()
+    page.wait_for_url("**/masks?q=Hello*")
+    settle(page)
+    assert page.get_by_label("Sentence").input_value() == "Hello <b>there</b> & $x$ 100%"
+    page.go_back()
+    settle(page)
+    assert page.get_by_label("Sentence").input_value() == "Hello <b>there</b> & $x$ 100%"
+
+
+@pytest.mark.browser
+def test_a_copied_link_shows_the_same_view_elsewhere(page: Page, browser: Browser, app_server: Server):
+    """What one reader copies another can open."""
+    page.goto(app_server.url)
+    page.get_by_text("BERT-style", exact=True).click()
+    page.wait_for_url("**/?mask=bidirectional")
+    settle(page)
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Copied").wait_for()
+    link = page.evaluate("navigator.clipboard.readText()")
+    elsewhere = browser.new_context().new_page()
+    elsewhere.goto(link)
+    expect(elsewhere.get_by_role("radio", name="BERT-style", exact=True)).to_be_checked(timeout=30_000)
+    elsewhere.context.close()
+
+
+@pytest.mark.browser
+def test_a_broken_link_opens_with_a_note(page: Page, app_server: Server):
+    """And the address is mended."""
+    page.goto(f"{app_server.url}/?head=%00&layer=abc&mask=causal")
+    page.get_by_text("The head in the link could not be used").wait_for()
+    page.get_by_text("The layer in the link could not be used").wait_for()
+    page.wait_for_url("**/?mask=causal")
+
+
+@pytest.mark.browser
+def test_a_long_sentence_in_another_script_survives_reloading(page: Page, app_server: Server):
+    """2,000 letters of Devanagari are 18,000 characters of address."""
+    sentence = ("दुकानदार " * 223)[:2000].strip()
+    page.goto(app_server.url)
+    page.get_by_label("Sentence").fill(sentence)
+    page.get_by_label("Sentence").press("Enter")
+    page.wait_for_function("location.search.length > 10000")
+    page.reload()
+    expect(page.get_by_label("Sentence")).to_have_value(sentence)
+
+
+@pytest.mark.browser
+def test_the_app_starts_clean_and_speaks_to_nobody_else(page: Page, hosts: set[str], app_server: Server):
+    """Started from another folder, its settings hold: one host, one address, no statistics, no traceback."""
+    page.goto(app_server.url)
+    page.get_by_label("Sentence").wait_for()
+    settle(page)
+    log = app_server.log.read_text(encoding="utf-8")
+    assert hosts == {"127.0.0.1"}
+    assert "URL: http://127.0.0.1" in log
+    assert not any(word in log for word in ("Traceback", "External URL", "Network URL", "usage statistics"))
+
+
+@pytest.mark.browser
+def test_a_reader_can_choose_light_or_dark(page: Page, app_server: Server):
+    """The menu offers both, and the page follows."""
+    page.goto(app_server.url)
+    page.get_by_label("Sentence").wait_for()
+    settle(page)
+    colour = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    page.get_by_test_id("stMainMenuButton").click()
+    page.get_by_text("Dark", exact=True).click()
+    page.wait_for_function(f"{colour} === 'rgb(18, 24, 27)'")

@@ -33,6 +33,14 @@ views = st.builds(
     colour=st.sampled_from(["linear", "log"]),
     threshold=st.integers(0, 100),
     renormalise=st.booleans(),
+    heads_by=st.sampled_from(["weights", "pair"]),
+    kind=st.sampled_from(["", "encoder", "decoder", "cross", "vision"]),
+    target=typed,
+    prefix=st.integers(1, 50),
+    window=st.integers(1, 50),
+    pads=st.integers(1, 6),
+    side=st.sampled_from(["right", "left"]),
+    lesson=st.sampled_from(["causal", "bidirectional", "prefix", "window"]),
 )
 
 
@@ -129,7 +137,30 @@ def test_a_sentence_of_ones_own_opens_with_nothing_picked():
 
 def test_every_field_has_a_parameter_of_its_own():
     """No two fields share a name, and none is forgotten."""
-    other = View("x", "org/name", "causal", 1, 1, "1", "1", "by", "tokens", True, "all", "log", 9, True)
+    other = View(
+        sentence="x",
+        model="org/name",
+        mask="causal",
+        layer=1,
+        head=1,
+        word="1",
+        partner="1",
+        direction="by",
+        unit="tokens",
+        specials=True,
+        average="all",
+        colour="log",
+        threshold=9,
+        renormalise=True,
+        heads_by="pair",
+        kind="cross",
+        target="y",
+        prefix=4,
+        window=4,
+        pads=1,
+        side="left",
+        lesson="prefix",
+    )
     assert len(to_address(other)) == len(fields(View))
 
 

@@ -165,7 +165,8 @@ RECORDED: dict[str, Family] = {
         },
         DECODER,
     ),
-    "t5": Family("T5ForConditionalGeneration", metaspace, _t5, BOTH, 0.15, _start_pad),
+    # Transformers' cache, needed for writing, fails where T5's two stacks differ in depth: mT5 here only reads.
+    "t5": Family("T5ForConditionalGeneration", metaspace, {**_t5, "num_decoder_layers": 2}, BOTH, 0.15, _start_pad),
     "mt5": Family("MT5ForConditionalGeneration", metaspace, _t5, BOTH, 0.15, _start_pad),
     "bart": Family("BartForConditionalGeneration", metaspace, _bart, BOTH, specials=_start_eos),
     "mbart": Family("MBartForConditionalGeneration", metaspace, _bart, BOTH, specials=_start_eos),

@@ -1,0 +1,47 @@
+"""One model, many readers at once: nobody gets another's attention."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor
+
+from engine import Mask
+from tests.tiny_models import tiny
+
+THREADS, CALLS = 16, 200
+MASKS = (Mask.native(), Mask.causal(), Mask.window(2))
+WORDS = "the cat sat on a mat and it was a regular customer with a discount".split()
+TEXTS = tuple(" ".join(WORDS[start : start + length]) for start in range(5) for length in (3, 5, 8))
+
+
+def fingerprint(text: str, mask: Mask) -> tuple[tuple[int, ...], Tensor]:
+    trace = tiny("bert").run(text, mask=mask)
+    return trace.prompt.ids, torch.stack([trace.weights(layer) for layer in range(2)])
+
+
+def test_sixteen_threads_get_what_one_thread_gets():
+    """3,200 calls with different texts and masks, all on one model."""
+    jobs = [(text, mask) for text in TEXTS for mask in MASKS]
+    expected = {job: fingerprint(*job) for job in jobs}
+    assert len({ids for ids, _ in expected.values()}) == len(TEXTS)
+
+    def worker(number: int) -> int:
+        right = 0
+        for call in range(CALLS):
+            job = jobs[(number * 7 + call) % len(jobs)]
+            ids, weights = fingerprint(*job)
+            right += ids == expected[job][0] and torch.equal(weights, expected[job][1])
+        return right
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert list(pool.map(worker, range(THREADS))) == [CALLS] * THREADS
+
+
+def test_masks_of_different_threads_differ_in_effect():
+    """Otherwise the test above could not tell them apart."""
+    _, native = fingerprint(TEXTS[2], MASKS[0])
+    _, causal = fingerprint(TEXTS[2], MASKS[1])
+    _, window = fingerprint(TEXTS[2], MASKS[2])
+    assert not torch.equal(native, causal)
+    assert not torch.equal(native, window)
+    assert not torch.equal(causal, window)
