@@ -15,6 +15,7 @@ from engine.masks import Mask
 MASK_NAMES = {"native": "As trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
 _UNITS = {"words": "Words", "tokens": "Tokens"}
 _AVERAGES = {"head": "One head", "layer": "Mean of the layer", "all": "Mean of all heads"}
+_HEADS_BY = {"weights": "Their maps", "pair": "The picked pair"}
 _COLOURS = {"linear": "Even steps", "log": "Bring out small weights"}
 
 
@@ -102,5 +103,12 @@ def _more() -> None:
     )
     st.segmented_control(
         "Colours", list(_COLOURS), format_func=_COLOURS.__getitem__, required=True, **state.mirror("colour")
+    )
+    st.segmented_control(
+        "Colour the grid of heads by",
+        list(_HEADS_BY),
+        format_func=_HEADS_BY.__getitem__,
+        required=True,
+        **state.mirror("heads_by"),
     )
     st.slider("Hide weights below", 0, 100, format="%d %%", **state.mirror("threshold"))

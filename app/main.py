@@ -17,6 +17,7 @@ if "engine" not in sys.modules:
 
 from app import cache, shell, state
 from app.controls import controls, model_names
+from engine.errors import EngineError
 
 PAGES = {"explore": "Explore", "masks": "Masks"}
 
@@ -31,8 +32,12 @@ page = st.navigation(
 st.logo(ROOT / "assets" / "logo.svg", size="large")
 st.html(ROOT / "assets" / "style.css")
 
-models = model_names(cache.entries())
-state.sync(models)
+try:
+    models = model_names(cache.entries())
+except EngineError as error:  # what the operator set cannot be read; there is nothing to show before it is mended
+    st.error(shell.literal(str(error)))
+    st.stop()
+state.sync(models, page.url_path)
 controls(models)
 notes = st.container()
 shell.show(page.run, page.title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from app.panels import is_dark, mask_label
 from app.scene import Scene
 from app.shell import literal
 from engine import Mask, Prompt, attend, attention_weights
-from engine.masks import Mask as MaskClass
 
 # A matrix of more tokens than this cannot be read at this size.
 TOKENS_SHOWN = 40
@@ -224,7 +224,7 @@ def padding(scene: Scene) -> None:
             f"The rows of {literal(PAD)} itself are computed too, but nobody reads them: greyed.{nothing}"
         )
         with st.expander("Show the code"):
-            st.code(inspect.getsource(MaskClass.visible), language="python")
+            st.code(textwrap.dedent(inspect.getsource(Mask.visible)), language="python")
             st.code(inspect.getsource(attention_weights), language="python")
             st.code(inspect.getsource(attend), language="python")
 

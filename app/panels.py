@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 
 import streamlit as st
 
@@ -170,6 +171,7 @@ def _details(scene: Scene) -> None:
     if card.unexpected:
         rows["Weights without a place"] = ", ".join(card.unexpected[:5])
     st.markdown("\n".join(f"- **{name}**: {literal(text)}" for name, text in rows.items()))
+    st.latex(r"\text{weights} = \text{softmax}\left(Q K^\top / \sqrt{D} + \text{bias} + \text{mask}\right)")
     if card.backend == "sdpa":
         st.markdown(
             "The model ran through PyTorch's `scaled_dot_product_attention`, which never builds the matrix you see. "
@@ -180,5 +182,5 @@ def _details(scene: Scene) -> None:
     else:
         st.markdown("This model cannot be recorded, so it returned its own weights; there is nothing to audit.")
     st.markdown("Layers and heads count from 0. The code that computes the weights:")
-    st.code(inspect.getsource(Call.weights), language="python")
+    st.code(textwrap.dedent(inspect.getsource(Call.weights)), language="python")
     st.code(inspect.getsource(attend), language="python")

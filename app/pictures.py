@@ -66,7 +66,7 @@ def heat(scene: Scene) -> None:
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
     remarks = [*made.remarks, *([f"weights below {view.threshold} % not coloured"] if view.threshold else [])]
     with st.container(horizontal=True, vertical_alignment="center", key="map_bar"):
-        st.caption(literal("; ".join(remarks)) if remarks else "Each row sums to 100 % over all tokens.")
+        st.caption(literal("; ".join([*_spread(scene), *remarks])))
         st.download_button(
             "CSV",
             lambda: _csv(scene),
@@ -75,6 +75,14 @@ def heat(scene: Scene) -> None:
             on_click="ignore",
             help="The numbers of this map",
         )
+
+
+def _spread(scene: Scene) -> list[str]:
+    """Say how widely the picked word spreads its attention, against an even spread over what it sees."""
+    if scene.view.direction == "by":
+        return []
+    word = scene.shown.queries[scene.pin].text
+    return [f"{word} spreads {charts.entropy_text(float(scene.shown.entropy[scene.pin]))} over all tokens"]
 
 
 def _pick_cell(scene: Scene, pick: Pick) -> None:

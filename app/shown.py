@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from app.view import View
-from engine import Kind, Token, Trace, group_words, pool_words
+from engine import Kind, Token, Trace, attention_entropy, group_words, pool_words
 from engine.tokens import Group
 
 # Up to this many tokens every head's map is made from words; beyond it thumbnails are pooled from tokens.
@@ -31,6 +31,7 @@ class Shown:
         weights: (T, S), float32.
         visible: (T, S), False where the query may not see the key.
         hidden_share: for each query, how much of its attention goes to keys that are not shown, (T,).
+        entropy: for each query, how widely it spreads over all tokens, hidden ones too, in bits, (T,).
         remarks: what was pooled, averaged, hidden or rescaled, in short phrases.
     """
 
@@ -39,6 +40,7 @@ class Shown:
     weights: np.ndarray
     visible: np.ndarray
     hidden_share: np.ndarray
+    entropy: np.ndarray
     remarks: tuple[str, ...]
 
 
@@ -57,14 +59,16 @@ def shown(trace: Trace, view: View, kind: Kind) -> Shown:
     queries, keys = groups(trace.queries(kind), view), groups(trace.keys(kind), view)
     weights = _averaged(trace, view, kind)
     pooled = pool_words(weights, queries, keys).numpy()
-    total = weights[..., :, :].sum(dim=-1, keepdim=True)
-    everything = pool_words(total, queries, [Group("", (0,), False, None)]).numpy()[:, 0]
-    hidden = np.clip(everything - pooled.sum(axis=1), 0.0, 1.0)
+    single = [Group("", (place,), False, None) for place in range(weights.shape[1])]
+    rows = pool_words(weights, queries, single)  # (T, all tokens)
+    hidden = np.clip(rows.sum(dim=-1).numpy() - pooled.sum(axis=1), 0.0, 1.0)
+    entropy = attention_entropy(rows).numpy()
     if view.renormalise:
         sums = pooled.sum(axis=1, keepdims=True)
         pooled = np.divide(pooled, sums, out=np.zeros_like(pooled), where=sums > 0)
     visible = _visible(trace, view, kind, queries, keys)
-    return Shown(queries, keys, pooled.astype(np.float32), visible, hidden, _remarks(trace, view, kind, queries, keys))
+    remarks = _remarks(trace, view, kind, queries, keys)
+    return Shown(queries, keys, pooled.astype(np.float32), visible, hidden, entropy, remarks)
 
 
 def thumbnails(trace: Trace, view: View, kind: Kind) -> np.ndarray:

@@ -10,8 +10,10 @@ Why not `bind="query-params"`, as tried on Streamlit 1.67 in a browser:
 - bound widgets replace the address, so Back leaves the page; what is written here becomes a step of the
   history, and Back undoes the last click;
 - invalid values would vanish without a word.
-Navigating to another page keeps the address. The address that comes with an ordinary rerun may be one
-click behind (two quick clicks), so it isn't believed: the session is.
+The address that comes with an ordinary rerun may be one click behind (two quick clicks), so it isn't
+believed: the session is. A link of the navigation drops all parameters, and the browser keeps that bare
+address as a step before the one written by `publish`; Back to it must mean the view that the reader
+arrived with, not the opening one, so that is remembered for each page.
 """
 
 from collections.abc import Callable, Collection
@@ -27,6 +29,8 @@ ASKED = "view"  # what the reader asked for
 WORKING = "working_view"  # the last view that could be shown
 FAILED = "failure"  # why the view asked for could not be shown, while WORKING stands in for it
 NOTES = "notes"
+PAGE = "page"  # the page shown last
+ARRIVALS = "arrivals"  # the view with which each page was last navigated to
 
 
 def view() -> View:
@@ -94,19 +98,27 @@ def _take(field: str, key: str) -> None:
         set(**{field: value})
 
 
-def sync(models: Collection[str]) -> None:
+def sync(models: Collection[str], page: str = "") -> None:
     """Take the view from the address when a session begins and on Back and Forward.
 
     Args:
         models: the ids that may be shown; anything else falls back to the default, with a note.
+        page: the page to be shown, by its path.
     """
     context = get_script_run_ctx()
-    if ASKED in st.session_state and not (context and context.is_history_navigation):
-        return
+    began = ASKED in st.session_state
+    returned = context is not None and context.is_history_navigation
+    arrivals: dict[str, View] = st.session_state.setdefault(ARRIVALS, {})
     parameters = {name: st.query_params.get_all(name) for name in st.query_params}
-    st.session_state[ASKED], problems = from_address(parameters, models)
-    for problem in problems:
-        note(problem)
+    if began and not returned and page != st.session_state.get(PAGE):
+        arrivals[page] = asked()
+    elif began and returned and not parameters and page in arrivals:
+        st.session_state[ASKED] = arrivals[page]
+    elif returned or not began:
+        st.session_state[ASKED], problems = from_address(parameters, models)
+        for problem in problems:
+            note(problem)
+    st.session_state[PAGE] = page
 
 
 def publish() -> None:

@@ -107,7 +107,7 @@ def from_address(parameters: dict[str, list[str]], models: Collection[str]) -> t
                 raise ValueError(given)
             values[field] = value
         except ValueError:
-            problems.append(f"The {field} in the link could not be used, so the default is shown.")
+            problems.append(f"The {field.replace('_', ' ')} in the link could not be used, so the default is shown.")
     opening = opening_view(values["sentence"]) if "sentence" in values else View()
     return replace(opening, **values), tuple(problems)
 

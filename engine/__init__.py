@@ -14,6 +14,7 @@ from engine.errors import (
 )
 from engine.huggingface import HuggingFaceModel
 from engine.masks import Mask
+from engine.measures import attention_entropy
 from engine.recording import recording
 from engine.sites import Kind, Site
 from engine.tokens import Prompt, Token, Word, group_words, pool_words
@@ -40,6 +41,7 @@ __all__ = [
     "Trace",
     "Word",
     "attend",
+    "attention_entropy",
     "attention_weights",
     "group_words",
     "load",

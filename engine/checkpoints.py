@@ -145,8 +145,8 @@ def _builders(config: Any) -> tuple[Any, ...]:
     """
     for name in config.architectures or ():
         builder = getattr(transformers, name, None)
-        fits = isinstance(builder, type) and issubclass(builder, PreTrainedModel)
-        if fits and isinstance(config, builder.config_class or ()):
+        is_model = isinstance(builder, type) and issubclass(builder, PreTrainedModel)
+        if is_model and isinstance(config, getattr(builder, "config_class", None) or ()):
             return (AutoModel, builder) if name.endswith(JUDGING) else (builder,)
     return (AutoModel,)
 

@@ -232,9 +232,8 @@ class HuggingFaceModel:
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._no_room(inputs) from error
         except Exception as error:  # generating asks far more of a model than reading, and fails in many ways
-            raise ModelError(
-                f"{self.card.name} could not write from this text: {error or type(error).__name__}."
-            ) from error
+            cause = (str(error) or type(error).__name__).splitlines()[0]
+            raise ModelError(f"{self.card.name} could not write on from this text: {cause}") from error
 
     def _target(self, prompt: Prompt, text: str | None) -> Prompt | None:
         """Make what the decoder of an encoder-decoder reads: its start token, then all but the last of the target."""

@@ -269,6 +269,10 @@ class Mask:
         """The rules in the words that `parse` reads; limits to layers and heads are left out."""
         return " & ".join(clause.rule.spec for clause in self.clauses)
 
+    def reaching(self, site: Site) -> tuple[_Clause, ...]:
+        """The parts of this mask that say anything of their own at a site; the same parts give the same answer."""
+        return tuple(clause for clause in self.clauses if site.is_self_attention and clause.applies(site))
+
     def visible(self, site: Site, native: Tensor, padding: Tensor | None = None, heads: int | None = None) -> Tensor:
         """Say which keys are visible at one site.
 
@@ -310,7 +314,7 @@ class Mask:
         Returns:
             What the call may see.
         """
-        if not site.is_self_attention or not any(clause.applies(site) for clause in self.clauses):
+        if not self.reaching(site):
             return native
         clause = self.clauses[0]
         plain = len(self.clauses) == 1 and clause.heads is None and (padding is None or bool(padding.all()))

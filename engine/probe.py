@@ -93,7 +93,7 @@ def _stock_outputs(module: PreTrainedModel, cases: list[dict[str, Tensor]]) -> l
         try:
             module.set_attn_implementation(implementation)
             return [_main_output(module, case) for case in cases]
-        except Exception as error:  # noqa: BLE001 - models refuse what they lack in many ways; the next is tried
+        except Exception as error:  # models refuse what they lack in many ways; the next one is tried
             log.info("%s does not run as %s", type(module).__name__, implementation, exc_info=error)
     return None
 

@@ -12,7 +12,7 @@ Dimensions: B batch, H heads, T queries, S keys, D head width.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -68,11 +68,11 @@ class Recorded:
         return self.call.keys
 
     @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Everything held, for counting memory."""
         call = self.call
         parts = (call.q, call.k, call.v, self.output, self.rows, call.visibility.tensor, call.bias, call.sinks)
-        return sum(part.nbytes for part in parts if part is not None)
+        return tuple(part for part in parts if part is not None)
 
     def head(self, head: int) -> Call:
         """Cut one head out of the call, with the key-value head it uses."""
@@ -134,11 +134,17 @@ class Recorder:
         self.mask = mask
         self.padding = dict(padding)
         self.recorded: dict[Site, Recorded] = {}
+        self._resolved: dict[Hashable, tuple[Visibility, Visibility]] = {}
 
     def impose(self, site: Site, call: Call) -> Visibility:
         """Work out what this call may see under the recorder's mask."""
-        shape = (call.q.shape[1], call.queries, call.keys)
-        return self.mask.resolve(site, call.visibility, self.padding.get(site.kind), shape, call.q.device)
+        shape, native = (call.q.shape[1], call.queries, call.keys), call.visibility
+        # Layers under the same mask share one tensor; the native one is held, so that its id stays its own.
+        key = (site.kind, self.mask.reaching(site), shape, native.causal, id(native.tensor))
+        if key not in self._resolved:
+            resolved = self.mask.resolve(site, native, self.padding.get(site.kind), shape, call.q.device)
+            self._resolved[key] = (native, resolved)
+        return self._resolved[key][1]
 
     def record(self, site: Site, call: Call, output: Tensor) -> Tensor:
         """Keep one call and hand its output on.

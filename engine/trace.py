@@ -57,9 +57,9 @@ class Returned:
         return self.returned.shape[-1]
 
     @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-        return self.returned.nbytes
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Everything held, for counting memory."""
+        return (self.returned,)
 
     def weights(self, head: int | None = None, rows: Tensor | None = None) -> Tensor:
         """Read weights: (R, S) for one head, (H, R, S) for all."""
@@ -141,8 +141,9 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """Memory held by what was recorded, in bytes."""
-        return sum(recorded.nbytes for recorded in self.sites.values())
+        """Memory held by what was recorded, in bytes; what several sites share counts once."""
+        held = {(part.data_ptr(), part.nbytes) for recorded in self.sites.values() for part in recorded.tensors}
+        return sum(size for _, size in held)
 
     def queries(self, kind: Kind | None = None) -> tuple[Token, ...]:
         """The tokens on the vertical axis: who attends."""

@@ -35,10 +35,11 @@ IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 @dataclass(frozen=True)
 class Server:
-    """A running app: where it answers and where it logs."""
+    """A running app: where it answers, where it logs, and its process."""
 
     url: str
     log: Path
+    pid: int
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -79,10 +80,10 @@ def streamlit_server(script: Path, folder: Path, *options: str) -> Iterator[Serv
     """
     own = script.is_relative_to(ROOT)
     environment = {**os.environ} if own else {**os.environ, "PYTHONPATH": str(ROOT)}
-    server = Server(f"http://127.0.0.1:{_free_port()}", folder / "log.txt")
+    port, log_file = _free_port(), folder / "log.txt"
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true", *options]
-    command += ["--server.port", server.url.rsplit(":", 1)[1]]
-    with server.log.open("wb") as log:
+    command += ["--server.port", str(port)]
+    with log_file.open("wb") as log:
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -91,6 +92,7 @@ def streamlit_server(script: Path, folder: Path, *options: str) -> Iterator[Serv
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+        server = Server(f"http://127.0.0.1:{port}", log_file, process.pid)
         try:
             _wait_for(server, process)
             yield server

@@ -60,13 +60,14 @@ def test_audit_holds_to_1e_5(minilm: HuggingFaceModel, mask: Mask) -> None:
     audit = minilm.run(SHOPKEEPER, mask=mask).audit()
     assert audit.passed
     assert audit.rows == "all"
-    assert audit.relative is not None and audit.relative <= 1e-5
+    assert audit.relative is not None
+    assert audit.relative <= 1e-5
 
 
 def test_weights_equal_what_eager_transformers_returns(minilm: HuggingFaceModel, native: Trace) -> None:
     from transformers import AutoModel
 
-    eager = AutoModel.from_pretrained(MINILM.path, attn_implementation="eager").eval()
+    eager = AutoModel.from_pretrained(str(MINILM.path), attn_implementation="eager").eval()
     with torch.inference_mode():
         returned = eager(torch.tensor([native.prompt.ids]), output_attentions=True).attentions
     for layer, expected in enumerate(returned):
@@ -78,7 +79,8 @@ def test_card_says_what_it_is(minilm: HuggingFaceModel) -> None:
     assert (card.family, card.style, card.kinds) == ("bert", "BERT-style", ("encoder",))
     assert (card.layers, card.heads, card.parameters, card.limit) == (6, 12, 22_713_216, 512)
     assert card.backend == "sdpa"
-    assert "Apache-2.0" in card.licence and "MIT" in card.licence
+    assert "Apache-2.0" in card.licence
+    assert "MIT" in card.licence
     assert card.missing == ()
     entry = next(entry for entry in models() if entry.id == "minilm")
     assert (entry.parameters, entry.layers, entry.heads) == (card.parameters, card.layers, card.heads)

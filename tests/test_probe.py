@@ -1,16 +1,19 @@
 """The probe: models that cannot be recorded are run eagerly, with a reason, and wrong ones are found out."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import masking_utils
 from transformers.models.bloom import modeling_bloom
 from transformers.models.llama import modeling_llama
 
-from engine import CaptureError, Mask, MaskError, ModelError, ShapeError, Site, load
+from engine import CaptureError, HuggingFaceModel, Mask, MaskError, ModelError, ShapeError, Site, load
 from engine.backend import BACKEND
+from engine.eager import returned_attention
 from tests.tiny_models import FAMILIES, LONG, RETURNED, SHORT, checkpoint, inputs, padded, save, stock, tiny
 
 every_eager_family = pytest.mark.parametrize("name", sorted(RETURNED))
@@ -97,7 +100,7 @@ def _without_mask(original: Any) -> Any:
 
 def test_a_model_that_drops_its_padding_when_recorded_is_found_out(monkeypatch: pytest.MonkeyPatch):
     """Its calls look right, and only the padded outputs differ: MPNet and MPT did that."""
-    monkeypatch.setattr(modeling_llama, "create_causal_mask", _without_mask(modeling_llama.create_causal_mask))
+    monkeypatch.setattr(modeling_llama, "create_causal_mask", _without_mask(masking_utils.create_causal_mask))
     model = load(str(checkpoint("llama")), device="cpu")
     assert (model.card.backend, model.card.kinds) == ("eager", ("decoder",))
     assert "output changes" in model.card.reason
@@ -150,25 +153,29 @@ def test_xlnet_shows_one_stream_both_ways():
     assert bool(trace.visible(0, 0).all())
 
 
+def keep_layers(model: HuggingFaceModel, path: str, numbers: list[int]) -> None:
+    """Make a model's stack out of its own layers, in this order."""
+    layers = list(model.module.get_submodule(path).children())
+    model.module.set_submodule(path, nn.ModuleList([layers[number] for number in numbers]))
+
+
 def test_a_run_with_a_layer_less_than_when_loaded_raises(tmp_path: Path):
     model = load(str(save("llama", tmp_path / "llama")), device="cpu")
-    model.module.model.layers = model.module.model.layers[:1]
+    keep_layers(model, "model.layers", [0])
     with pytest.raises(CaptureError, match="1 times, but 2 times"):
         model.run(LONG)
 
 
 def test_a_run_with_a_layer_more_than_when_loaded_raises(tmp_path: Path):
     model = load(str(save("bert", tmp_path / "bert")), device="cpu")
-    layers = model.module.bert.encoder.layer
-    model.module.bert.encoder.layer = nn.ModuleList([*layers, layers[0]])
+    keep_layers(model, "bert.encoder.layer", [0, 1, 0])
     with pytest.raises(CaptureError, match="unexpected place"):
         model.run(LONG)
 
 
 def test_a_run_whose_layers_changed_places_raises(tmp_path: Path):
     model = load(str(save("bert", tmp_path / "bert")), device="cpu")
-    layers = model.module.bert.encoder.layer
-    model.module.bert.encoder.layer = nn.ModuleList([layers[1], layers[0]])
+    keep_layers(model, "bert.encoder.layer", [1, 0])
     with pytest.raises(CaptureError, match="call 1 came from an unexpected place"):
         model.run(LONG)
 
@@ -178,6 +185,19 @@ def test_a_failed_run_leaves_the_model_fit_for_the_next():
     with pytest.raises(MaskError):
         model.run(SHORT, mask=Mask.document([1, 2]))
     assert model.run(SHORT).audit().passed
+
+
+@pytest.mark.parametrize("weights", [None, torch.ones(4, 3, 3)])
+def test_attention_returned_for_some_layers_only_or_with_its_heads_merged_is_refused(weights: Tensor | None):
+    outputs = SimpleNamespace(attentions=(torch.ones(1, 4, 3, 3), weights))
+    with pytest.raises(ModelError, match="no attention weights at encoder layer 1"):
+        returned_attention(outputs, False, "encoder")
+
+
+def test_a_model_whose_cross_attention_is_an_empty_tuple_shows_the_rest():
+    weights = (torch.ones(1, 4, 3, 3),)
+    outputs = SimpleNamespace(encoder_attentions=weights, decoder_attentions=weights, cross_attentions=())
+    assert set(returned_attention(outputs, True, "encoder")) == {Site("encoder", 0), Site("decoder", 0)}
 
 
 def test_recorded_and_eager_models_live_together():

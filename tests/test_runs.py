@@ -1,6 +1,7 @@
 """Several texts in one pass, targets of encoder-decoders, and text that a model writes on."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -104,7 +105,8 @@ def test_without_a_target_the_model_writes_one_and_then_reads_it(name: str):
     assert not trace.target.tokens[0].generated
     with torch.inference_mode():
         given = inputs(model, [trace.prompt])
-        written = stock(name).generate(**given, max_new_tokens=64, do_sample=False, num_beams=1)[0].tolist()
+        own: Any = stock(name)
+        written = own.generate(**given, max_new_tokens=64, do_sample=False, num_beams=1)[0].tolist()
     assert list(trace.target.ids) == written[: len(trace.target)]
     assert trace.weights(1, 0, "cross").shape == (len(trace.target), len(trace.prompt))
     again = model.run_prompt(trace.prompt, trace.target)
@@ -124,7 +126,8 @@ def test_tokens_that_a_model_writes_on_stand_on_both_axes_and_are_marked(name: s
     assert trace.weights(0, 0).shape == (len(trace.tokens), len(trace.tokens))
     with torch.inference_mode():
         given = inputs(model, [read])
-        written = stock(name).generate(**given, max_new_tokens=5, do_sample=False, pad_token_id=0)[0].tolist()
+        own: Any = stock(name)
+        written = own.generate(**given, max_new_tokens=5, do_sample=False, pad_token_id=0)[0].tolist()
     assert list(trace.prompt.ids) == written
     again = model.run_prompt(trace.prompt)
     assert torch.equal(again.weights(1), trace.weights(1))

@@ -20,6 +20,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from engine import HuggingFaceModel, Prompt, load
 from tests.tiny_tokenizers import byte_level, metaspace, wordpiece
 
+# Matrices this small gain nothing from threads, and where other programs are busy they lose most of their time to them.
+torch.set_num_threads(1)
+
 Tokens = Callable[[], PreTrainedTokenizerFast]
 
 LONG = "The shopkeeper gave the customer a discount because she was a regular"
@@ -228,11 +231,12 @@ FAMILIES = {**RECORDED, **RETURNED, **OTHERS}
 _folders = tempfile.TemporaryDirectory(prefix="tiny-models-", ignore_cleanup_errors=True)
 
 
-def build(name: str, **changes: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+def build(name: str, model: str = "", **changes: Any) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """Make a tiny model of one family with large random weights, the same every time, and its tokenizer.
 
     Args:
         name: one of FAMILIES.
+        model: another class of the same family, such as one with another head.
         changes: entries of the configuration that shall differ.
     """
     family = FAMILIES[name]
@@ -242,11 +246,11 @@ def build(name: str, **changes: Any) -> tuple[PreTrainedModel, PreTrainedTokeniz
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
     }
-    builder = getattr(transformers, family.model)
+    builder = getattr(transformers, model or family.model)
     settings = {"vocab_size": len(tokenizer), **ids, **family.specials, **family.sizes, **changes}
-    model = builder(builder.config_class(**settings)).eval()
-    enlarge(model, family.spread)
-    return model, tokenizer
+    module = builder(builder.config_class(**settings)).eval()
+    enlarge(module, family.spread)
+    return module, tokenizer
 
 
 def enlarge(model: nn.Module, spread: float) -> None:
@@ -259,15 +263,15 @@ def enlarge(model: nn.Module, spread: float) -> None:
                 continue
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() < 2:
-                parameter += 0.1 * noise
+                parameter.add_(0.1 * noise)
             else:
                 parameter.copy_(noise * (1.0 if id(parameter) in tables else spread))
 
 
-def save(name: str, folder: Path, **changes: Any) -> Path:
-    """Write a tiny model of one family and its tokenizer as a checkpoint; return the folder."""
-    model, tokenizer = build(name, **changes)
-    model.save_pretrained(folder)
+def save(name: str, folder: Path, model: str = "", **changes: Any) -> Path:
+    """Write a tiny model of one family and its tokenizer as a checkpoint, see `build`; return the folder."""
+    module, tokenizer = build(name, model, **changes)
+    module.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
