@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 import torch
@@ -32,7 +33,8 @@ class Store:
 
     limit: int
     _held: OrderedDict[Hashable, tuple[Any, int]] = field(default_factory=OrderedDict)
-    _making: dict[Hashable, threading.Lock] = field(default_factory=dict)
+    # A lock lives as long as somebody makes the value or waits for it.
+    _making: WeakValueDictionary[Hashable, threading.Lock] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -52,11 +54,7 @@ class Store:
             with self._lock:
                 if key in self._held:
                     return self._held[key][0]
-            try:
-                value = make()
-            finally:
-                with self._lock:
-                    self._making.pop(key, None)
+            value = make()
             self._keep(key, value, size(value))
             return value
 
@@ -105,12 +103,15 @@ def model(name: str) -> HuggingFaceModel:
 def trace(name: str, sentence: str, mask: Mask, target: str = "") -> Trace:
     """Run a model on a sentence, or fetch the trace of the same run made before.
 
+    A target is for an encoder–decoder; other models do without.
+
     Raises:
         EngineError: the model cannot be loaded or cannot read this.
     """
     loaded = model(name)
-    key = ("trace", name, sentence, mask, target)
-    return _store().get(key, lambda: loaded.run(sentence, target=target or None, mask=mask), lambda made: made.nbytes)
+    wanted = target.strip() or None if "cross" in loaded.card.kinds else None
+    key = ("trace", name, sentence, mask, wanted)
+    return _store().get(key, lambda: loaded.run(sentence, target=wanted, mask=mask), lambda made: made.nbytes)
 
 
 def derived(key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:

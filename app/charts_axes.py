@@ -29,7 +29,7 @@ SMALL = 400
 TICK_FONT = 13
 TICK_LENGTH = 14
 TICK_LENGTH_SMALL = 9
-BAR_LENGTH = 190
+BAR_LENGTH = 200
 FINE = 40  # tokens beyond which cells are too small for lines between them
 MOST_HATCHES = 1000
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -82,7 +82,7 @@ def map_figure(
     """
     figure = go.Figure()
     small = size < SMALL
-    pixels = max(size - (110 if small else 170), 60)
+    pixels = max(size - (110 if small else 196), 60)
     x, x_names = _axis_pair(keys, "" if small else "key (attended to)", pixels, 18, column)
     y, y_names = _axis_pair(queries, "" if small else "query (attends)", pixels, 15, row)
     across, down = [-0.5, len(keys) - 0.5], [len(queries) - 0.5, -0.5]
@@ -90,7 +90,7 @@ def map_figure(
     figure.update_layout(
         template="none",
         height=size,
-        margin={"l": 8, "r": 8, "t": (44 if small else 68) if title else 12, "b": 8},
+        margin={"l": 8, "r": 8, "t": (44 if small else 94) if title else 12, "b": 8},
         paper_bgcolor=CLEAR,
         plot_bgcolor=CLEAR,
         font={"size": TICK_FONT, "color": ink(dark)},
@@ -109,7 +109,7 @@ def map_figure(
 
 
 def _title(text: str) -> dict[str, Any]:
-    place = {"x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10}}
+    place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 10, "l": 8}}
     return place | {"text": literal(text), "font": {"size": 16}}
 
 
@@ -168,23 +168,24 @@ def add_key(
     """
     marker = {"color": [bounds[0]], "cmin": bounds[0], "cmax": bounds[1], "showscale": False}
     if colours is not None:
-        figure.update_layout(title={"subtitle": {"text": meaning, "font": {"size": TICK_FONT}}})
-        # On top, beside the title: at the side it would take a quarter of a narrow column from the map.
+        figure.update_layout(title={"subtitle": {"text": meaning, "font": {"size": 12}}})
+        # On top, below its meaning: at the side it would take a quarter of a narrow column from the map.
         frame = {
             "orientation": "h",
             "thickness": 8,
             "outlinewidth": 0,
             "tickfont": {"size": 12},
+            "tickangle": 0,
             "lenmode": "pixels",
             "len": BAR_LENGTH,
-            "x": 1,
+            "x": 0,
             "xref": "container",
-            "xanchor": "right",
-            "xpad": 16,
-            "y": 1,
+            "xanchor": "left",
+            "xpad": 34,
+            "y": 1 - 60 / figure.layout.height,
             "yref": "container",
             "yanchor": "top",
-            "ypad": 6,
+            "ypad": 0,
         }
         marker |= {"colorscale": [list(stop) for stop in colours], "showscale": True, "colorbar": frame | bar}
     figure.add_scatter(

@@ -172,7 +172,7 @@ def scores_figure(
     colours = palette.DIVERGING_DARK if dark else palette.DIVERGING_LIGHT
     stops: list[list[float | str]] = [[place, colour] for place, colour in colours]
     _add_cells(figure, shown, (-reach, reach), stops, "%{y} · %{x} %{z:.3f}", gap)
-    ticks = [-reach, -reach / 2, 0, reach / 2, reach]
+    ticks = [-reach, 0, reach]
     add_key(
         figure,
         colours,

@@ -86,17 +86,10 @@ def colour_at(colours: Scale, position: float) -> str:
 
 
 def _linear_ticks(top: float) -> tuple[list[float], list[str]]:
-    """Return round values well below the top, and the top itself."""
-    magnitude = 10 ** np.floor(np.log10(top / 4))
-    step = float(next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= top / 4 * 0.999))
-    values = [float(value) for value in np.arange(0, top * 0.93, step)] + [top]
-    return values, [f"{value:.3g} %" for value in values]
+    """Return both ends: the bar is short, and the hover has every number."""
+    return [0.0, top], ["0 %", f"{top:.3g} %"]
 
 
 def _log_ticks(top: float) -> tuple[list[float], list[str]]:
-    """Return the ends of the scale and the powers of ten well between them, as decades below the top."""
-    highest = float(np.log10(top))
-    between = range(int(np.ceil(highest - DECADES + 0.2)), int(np.floor(highest - 0.2)) + 1)
-    values = [-float(DECADES), *(power - highest for power in between), 0.0]
-    powers = [f"{10.0**power:g} %" for power in between]
-    return values, [f"≤ {top / 10**DECADES:.2g} %", *powers, f"{top:.3g} %"]
+    """Return the ends of the scale, as decades below the top."""
+    return [-float(DECADES), 0.0], [f"≤ {top / 10**DECADES:.2g} %", f"{top:.3g} %"]

@@ -8,7 +8,7 @@ from app import state
 from app.copy_link import copy_link
 from app.examples import example_of, examples
 from app.shell import literal
-from app.view import MAX_CHARACTERS
+from engine.card import Card
 from engine.catalogue import Entry
 from engine.masks import Mask
 
@@ -19,16 +19,17 @@ _HEADS_BY = {"weights": "Their maps", "pair": "The picked pair"}
 _COLOURS = {"linear": "Even steps", "log": "Bring out small weights"}
 
 
-def controls(models: Mapping[str, str]) -> None:
+def controls(models: Mapping[str, str], card: Card | None) -> None:
     """Draw the shared controls.
 
     Args:
         models: what can be picked, id to name; the name may be any text.
+        card: of the model that is shown; None where there is none.
     """
+    fixed = _without_masks(card)
     with st.container(horizontal=True, vertical_alignment="center", key="sentence_bar"):
         st.text_input(
             "Sentence",
-            max_chars=MAX_CHARACTERS,
             placeholder="Type a sentence and press Enter",
             label_visibility="collapsed",
             **state.mirror("sentence"),
@@ -53,12 +54,15 @@ def controls(models: Mapping[str, str]) -> None:
             _masks(),
             format_func=mask_name,
             required=True,
+            disabled=bool(fixed),
             label_visibility="collapsed",
             **state.mirror("mask"),
         )
         with st.popover("More"):
             _more()
         copy_link()
+    if fixed:
+        st.caption(literal(fixed))
     example = example_of(state.asked().sentence)
     if example is not None:
         st.caption(literal(example.note))
@@ -77,6 +81,16 @@ def model_names(entries: Iterable[Entry]) -> dict[str, str]:
 def mask_name(mask: str) -> str:
     """Say a mask's name as a reader would, as markdown with nothing in it to interpret."""
     return MASK_NAMES[mask] if mask in MASK_NAMES else literal(Mask.parse(mask).name)
+
+
+def _without_masks(card: Card | None) -> str:
+    """Say why no other mask can be put on a model, and go back to its own; empty where masks can be put on it."""
+    if card is None or card.backend != "eager":
+        return ""
+    if not state.is_standing_in() and state.asked().mask != "native":
+        state.set(mask="native")
+        state.note("The mask was set back to what this model was trained with.")
+    return f"{card.name} runs only under the mask that it was trained with: {card.reason}."
 
 
 def _masks() -> list[str]:

@@ -38,7 +38,8 @@ except EngineError as error:  # what the operator set cannot be read; there is n
     st.error(shell.literal(str(error)))
     st.stop()
 state.sync(models, page.url_path)
-controls(models)
+card = shell.attempt(lambda: cache.model(state.view().model).card, page.title)
+controls(models, card)
 notes = st.container()
 shell.show(page.run, page.title)
 with notes:

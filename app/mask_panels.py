@@ -62,7 +62,7 @@ def who_sees_whom(scene: Scene) -> None:
     for column, (name, mask, why) in zip(columns[:2], plain, strict=True):
         with column:
             _matrix(scene, prompt, mask, name, why)
-            _use(mask, name)
+            _use(scene, mask, name)
     with columns[2]:
         with_pads = padded(prompt, view.pads, view.side)
         _matrix(scene, with_pads, Mask.bidirectional(), "Padding", f"{PAD} fills up a batch; nobody may look at it.")
@@ -74,12 +74,12 @@ def who_sees_whom(scene: Scene) -> None:
             scene, prompt, prefix, "Prefix", "All see the first tokens (the question), then it is causal (the answer)."
         )
         st.slider("Prefix length", 1, longest, **state.mirror("prefix", value=min(view.prefix, longest)))
-        _use(prefix, "prefix")
+        _use(scene, prefix, "prefix")
     with columns[4]:
         window = Mask.window(min(view.window, longest))
         _matrix(scene, prompt, window, "Sliding window", "Only neighbours: cost grows with the length, not its square.")
         st.slider("Window", 1, longest, **state.mirror("window", value=min(view.window, longest)))
-        _use(window, "window")
+        _use(scene, window, "window")
 
 
 def _matrix(scene: Scene, prompt: Prompt, mask: Mask, name: str, why: str) -> None:
@@ -93,8 +93,14 @@ def _matrix(scene: Scene, prompt: Prompt, mask: Mask, name: str, why: str) -> No
     st.caption(f"{why} {literal(made.labels[row])} sees {made.seen_by(row)}.")
 
 
-def _use(mask: Mask, name: str) -> None:
-    st.button("Run the model with it", key=f"use_{name}", on_click=state.set, kwargs={"mask": mask.spec})
+def _use(scene: Scene, mask: Mask, name: str) -> None:
+    st.button(
+        "Run the model with it",
+        key=f"use_{name}",
+        on_click=state.set,
+        kwargs={"mask": mask.spec},
+        disabled=not is_recorded(scene.trace),
+    )
 
 
 def before_and_after(scene: Scene) -> None:

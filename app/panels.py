@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from collections.abc import Callable
 
 import streamlit as st
 
 from app import state
+from app.charts import entropy_text
 from app.components import ChipMarks, Pick, ribbon
 from app.reading import reading
 from app.scene import Scene, audit_text
@@ -66,7 +68,15 @@ def words(scene: Scene) -> None:
                 "Attention", list(scene.trace.kinds), required=True, label_visibility="collapsed",
                 **state.mirror("kind", value=scene.kind),
             )  # fmt: skip
-        st.caption(_hidden_note(scene))
+        if "cross" in scene.trace.kinds:
+            st.text_input(
+                "Target",
+                placeholder="What the decoder reads; empty lets the model write it",
+                label_visibility="collapsed",
+                width=420,
+                **state.mirror("target"),
+            )
+        st.caption(_row_note(scene))
     queries, keys = scene.trace.queries(scene.kind), scene.trace.keys(scene.kind)
     ribbon(
         chips(made.queries, queries),
@@ -91,16 +101,18 @@ def _pick(scene: Scene, pick: Pick) -> None:
         state.set(word=place(scene.sources, scene.pin), partner=place(scene.targets, pick["partner"]))
 
 
-def _hidden_note(scene: Scene) -> str:
-    share = scene.shown.hidden_share[scene.pin] if scene.view.direction == "to" else 0.0
-    if scene.view.specials or share < 0.001:
+def _row_note(scene: Scene) -> str:
+    """Say how widely the picked word spreads its attention, and what of it goes to tokens that are not shown."""
+    if scene.view.direction == "by":
         return ""
     word = literal(scene.sources[scene.pin].text)
+    note = f"{word} spreads its attention over {entropy_text(float(scene.shown.entropy[scene.pin]))}"
+    share = scene.shown.hidden_share[scene.pin]
+    if share < 0.001:
+        return note + "."
     if scene.view.renormalise:
-        return (
-            f"{share:.0%} of the attention of {word} goes to special tokens; they are left out and the rest rescaled."
-        )
-    return f"{share:.0%} of the attention of {word} goes to special tokens, which are hidden (see More)."
+        return f"{note}; {share:.0%} goes to special tokens, which are left out and the rest rescaled."
+    return f"{note}; {share:.0%} goes to special tokens, which are hidden (see More)."
 
 
 def chips(groups: tuple[Group, ...], tokens: tuple[Token, ...]) -> list[ChipMarks]:
@@ -135,8 +147,13 @@ def caution(scene: Scene) -> None:
         st.caption(literal(said))
 
 
-def facts(scene: Scene) -> None:
-    """Say in one line what ran and how it was checked, with the details one click away."""
+def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
+    """Say in one line what ran and how it was checked, with the details one click away.
+
+    Args:
+        scene: what the page draws.
+        table: writes its numbers as CSV, where the page has numbers to hand out.
+    """
     trace, card = scene.trace, scene.trace.card
     audit, fine = audit_text(scene)
     limit = f" of {card.limit:,}" if card.limit else ""
@@ -152,6 +169,15 @@ def facts(scene: Scene) -> None:
     ]
     with st.container(horizontal=True, vertical_alignment="center", key="facts"):
         st.caption(literal(" · ".join(line)))
+        if table is not None:
+            st.download_button(
+                "CSV",
+                lambda: table(scene),
+                file_name="attention.csv",
+                mime="text/csv",
+                on_click="ignore",
+                help="The numbers of the map",
+            )
         with st.popover("Details"):
             _details(scene)
     if not fine:

@@ -61,28 +61,11 @@ def heat(scene: Scene) -> None:
     else:
         figure = charts.heatmap(
             made.weights, queries, keys, visible=visible, title=title_of(scene), dark=is_dark(),
-            log=view.colour == "log", floor=view.threshold / 100, row=row, column=column, size=420,
+            log=view.colour == "log", floor=view.threshold / 100, row=row, column=column, size=432,
         )  # fmt: skip
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
     remarks = [*made.remarks, *([f"weights below {view.threshold} % not coloured"] if view.threshold else [])]
-    with st.container(horizontal=True, vertical_alignment="center", key="map_bar"):
-        st.caption(literal("; ".join([*_spread(scene), *remarks])))
-        st.download_button(
-            "CSV",
-            lambda: _csv(scene),
-            file_name="attention.csv",
-            mime="text/csv",
-            on_click="ignore",
-            help="The numbers of this map",
-        )
-
-
-def _spread(scene: Scene) -> list[str]:
-    """Say how widely the picked word spreads its attention, against an even spread over what it sees."""
-    if scene.view.direction == "by":
-        return []
-    word = scene.shown.queries[scene.pin].text
-    return [f"{word} spreads {charts.entropy_text(float(scene.shown.entropy[scene.pin]))} over all tokens"]
+    st.caption(literal("; ".join(remarks)))
 
 
 def _pick_cell(scene: Scene, pick: Pick) -> None:
@@ -90,7 +73,8 @@ def _pick_cell(scene: Scene, pick: Pick) -> None:
     state.set(word=place(scene.sources, pin), partner=place(scene.targets, partner))
 
 
-def _csv(scene: Scene) -> bytes:
+def table_of(scene: Scene) -> bytes:
+    """Write the map as CSV, for the download button."""
     made, view = scene.shown, scene.view
     text = export.csv_of(
         made.weights,

@@ -23,7 +23,7 @@ def reading(scene: Scene) -> str:
     twin = example_of(example.twin) if example and example.twin else None
     if example is None or twin is None or view.direction != "to" or view.unit != "words" or view.average != "head":
         return ""
-    if scene.kind == "cross" or place(scene.sources, scene.pin) != example.word:
+    if scene.kind != scene.trace.kinds[0] or place(scene.sources, scene.pin) != example.word:
         return ""
     ours, theirs = _candidates(scene, example, twin), _candidates(scene, twin, example)
     (right, other), (right_twin, other_twin) = ours, theirs

@@ -96,15 +96,18 @@ def is_foreign(trace: Trace, mask: str) -> bool:
     return mask != "native" and (mask != own or windowed)
 
 
-def scene(view: View | None = None) -> Scene:
+def scene(*, of_sentence: bool = False) -> Scene:
     """Run the model on what the view asks for, and find the picked words.
+
+    Args:
+        of_sentence: show the attention that the sentence pays to itself, whichever kind the view asks for.
 
     Raises:
         EngineError: the model or the sentence cannot be used.
     """
-    view = state.view() if view is None else view
+    view = state.view()
     trace = cache.trace(view.model, view.sentence, mask_of(view), view.target)
-    kind = view.kind if view.kind in trace.kinds else trace.kinds[-1]
+    kind = trace.kinds[0] if of_sentence else view.kind if view.kind in trace.kinds else trace.kinds[-1]
     view = state.clamp(layers=trace.layers(kind), heads=trace.heads(kind))
     made = shown(trace, view, kind)
     sources, targets = (made.queries, made.keys) if view.direction == "to" else (made.keys, made.queries)

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 import streamlit as st
 
@@ -10,6 +11,8 @@ from app import state
 from engine.errors import EngineError
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Streamlit rewrites "->", ":smile:" and web addresses after markdown is parsed, where a backslash no longer
 # helps: an invisible word joiner keeps the signs apart.
@@ -21,6 +24,21 @@ def literal(text: str) -> str:
     """Make text safe wherever Streamlit reads markdown: it shows as typed, on one line, never as markup."""
     apart = _REWRITTEN.sub(lambda sign: sign[0] + "\u2060", " ".join(text.split()))
     return _PUNCTUATION.sub(lambda sign: "\\" + sign[0], apart)
+
+
+def attempt(make: Callable[[], T], page: str) -> T | None:
+    """Return what the page to come will need, or None where it can't be had; the page then says why.
+
+    Args:
+        make: may raise an EngineError.
+        page: the page to come.
+    """
+    try:
+        return make()
+    except EngineError as error:
+        if not state.is_standing_in():
+            state.failed(page, str(error))
+        return None
 
 
 def show(run: Callable[[], None], page: str) -> None:

@@ -123,7 +123,7 @@ def _remarks(trace: Trace, view: View, kind: Kind, queries: Sequence[Group], key
     if view.average == "all":
         remarks.append(f"mean of all {trace.layers(kind)} × {trace.heads(kind)} heads")
     if any(len(group.indices) > 1 for group in (*queries, *keys)):
-        remarks.append("pieces of a word: rows averaged, columns summed")
+        remarks.append("word pieces: rows averaged, columns summed")
     if view.renormalise:
         remarks.append("rescaled: each row's shown weights sum to 100 %")
     return tuple(remarks)

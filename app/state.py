@@ -23,7 +23,7 @@ from typing import Any, TypedDict
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.view import View, from_address, opening_view, portable, to_address
+from app.view import View, from_address, opening_view, portable, to_address, usable
 
 ASKED = "view"  # what the reader asked for
 WORKING = "working_view"  # the last view that could be shown
@@ -46,12 +46,17 @@ def asked() -> View:
 def set(**changes: Any) -> None:
     """Change some fields of the view; made for callbacks, which run before the page is drawn.
 
-    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens.
+    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens. Text is
+    cut and mended where it has to be, with a note.
 
     Raises:
         TypeError: a name that is no field of View.
     """
     before = asked()
+    for name in {"sentence", "target"} & changes.keys():
+        changes[name], problems = usable(changes[name])
+        for problem in problems:
+            note(problem)
     if "sentence" in changes and changes["sentence"] != before.sentence:
         opening = opening_view(changes["sentence"])
         changes = {"word": opening.word, "partner": opening.partner, **changes}

@@ -17,6 +17,8 @@ from engine.tokens import Group
 
 MAX_CHARACTERS = 2000
 MAX_TOKENS = 100_000
+# What neither an address nor a browser takes as it is: control characters, and halves of a pair of surrogates.
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 OPENING = examples()[0]
 
 
@@ -54,6 +56,17 @@ def opening_view(sentence: str) -> View:
     if example is None:
         return View(sentence=sentence, word=None, partner=None)
     return View(sentence=sentence, word=example.word, partner=example.partner)
+
+
+def usable(text: str) -> tuple[str, tuple[str, ...]]:
+    """Make typed text fit for an address, and say in sentences what that changed."""
+    problems = []
+    if len(text) > MAX_CHARACTERS:
+        problems.append(f"Only the first {MAX_CHARACTERS:,} of {len(text):,} characters are read.")
+    kept, unreadable = _UNREADABLE.subn("\ufffd", text[:MAX_CHARACTERS])
+    if unreadable:
+        problems.append("Characters that cannot be read became “\ufffd”.")
+    return kept, tuple(problems)
 
 
 def place(groups: Sequence[Group], index: int) -> str:
@@ -173,7 +186,7 @@ def _mask(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    if len(text) > MAX_CHARACTERS or re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", text):
+    if len(text) > MAX_CHARACTERS or _UNREADABLE.search(text):
         raise ValueError(text)
     return text
 

@@ -18,5 +18,5 @@ with left:
     pictures.heat(now)
 with right:
     pictures.heads(now)
-panels.facts(now)
+panels.facts(now, table=pictures.table_of)
 panels.caution(now)

@@ -3,7 +3,7 @@
 from app import mask_panels, panels
 from app.scene import scene
 
-now = scene()
+now = scene(of_sentence=True)
 panels.notices(now)
 mask_panels.who_sees_whom(now)
 mask_panels.before_and_after(now)
