@@ -27,7 +27,7 @@ check: $(VENV)/.app $(VENV)/.dev
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 
-bench: $(VENV)/.app $(VENV)/.models
+bench: $(VENV)/.app $(VENV)/.models $(VENV)/.dev
 	@$(BIN)/python -m tests.benchmarks
 
 clean:

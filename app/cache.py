@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
-import torch
 
 from engine import Entry, HuggingFaceModel, Mask, ModelError, Policy, Trace, load, models
 
@@ -68,8 +67,6 @@ class Store:
 
 @st.cache_resource(show_spinner=False)
 def _store() -> Store:
-    # One thread for a run and two runs at a time serve a class better than all cores for one run.
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
     return Store(BYTES_KEPT)
 
 

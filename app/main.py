@@ -1,5 +1,7 @@
 """The entrypoint: navigation, the controls shared by all pages, and one frame for errors."""
 
+import gc
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +14,13 @@ if str(ROOT) not in sys.path:
 
 st.set_page_config(page_title="Attention Explorer", page_icon=ROOT / "assets" / "icon.svg", layout="wide")
 if "engine" not in sys.modules:
+    # One thread for a run and two runs at a time serve a class better than all cores for one run. PyTorch has to find
+    # this when it starts: set later, it costs 4 ms in every new thread, and every click is a new thread.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 2) // 2)))
     with st.spinner("Starting PyTorch, which takes a few seconds the first time …"):
         import_module("engine")
+    # PyTorch's modules stay: to look through them for garbage would stop everybody for a quarter of a second.
+    gc.freeze()
 
 from app import cache, shell, state
 from app.controls import controls, model_names

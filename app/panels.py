@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Callable
 
 import streamlit as st
+import torch
 
 from app import state
 from app.charts import entropy_text
@@ -19,6 +20,7 @@ from app.view import place
 from engine import Mask, Token
 from engine.attention import Call, attend
 from engine.tokens import Group
+from engine.trace import TOLERANCES
 
 GROUP = "explore"
 DIRECTIONS = {"to": "attends to", "by": "attended by"}
@@ -71,7 +73,7 @@ def words(scene: Scene) -> None:
         if "cross" in scene.trace.kinds:
             st.text_input(
                 "Target",
-                placeholder="What the decoder reads; empty lets the model write it",
+                placeholder="Target; left empty, the model writes it",
                 label_visibility="collapsed",
                 width=420,
                 **state.mirror("target"),
@@ -139,12 +141,18 @@ def caution(scene: Scene) -> None:
     if share > SINK_SHARE:
         resting = (
             f" On average {share:.0%} of this head's attention rests on {literal(where)}: heads with nothing to say "
-            "park it there. Rescaling under More leaves those out of the picture, not out of the model."
+            f"park it there. {_remedy(scene)}"
         )
     st.caption("A high weight says where a head reads from, not why the model decides." + resting)
     said = reading(scene)
     if said:
         st.caption(literal(said))
+
+
+def _remedy(scene: Scene) -> str:
+    if any(token.special for token in scene.trace.keys(scene.kind)):
+        return "Rescaling under More leaves those out of the picture, not out of the model."
+    return "“Bring out small weights” under More colours the rest and leaves every number as it is."
 
 
 def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
@@ -184,6 +192,10 @@ def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
         st.warning(literal(f"The check failed: {audit}."))
 
 
+def _rounding(dtype: str) -> float:
+    return TOLERANCES[getattr(torch, dtype)]
+
+
 def _details(scene: Scene) -> None:
     card = scene.trace.card
     rows = {
@@ -203,7 +215,8 @@ def _details(scene: Scene) -> None:
             "The model ran through PyTorch's `scaled_dot_product_attention`, which never builds the matrix you see. "
             "Its queries and keys were recorded, and the weights are recomputed from them exactly. The audit "
             "multiplies these weights with the values and compares with what the fast kernel returned: the largest "
-            "difference, relative to the largest output."
+            f"difference, relative to the largest output. In {card.dtype}, up to {_rounding(card.dtype):.0e} is "
+            "rounding; a sentence alone and the same one in a batch may differ by as much."
         )
     else:
         st.markdown("This model cannot be recorded, so it returned its own weights; there is nothing to audit.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import streamlit as st
 
@@ -10,7 +12,7 @@ from app.components import Pick, grid, heatmap_canvas
 from app.panels import GROUP, is_dark, mask_label
 from app.scene import Scene, grid_maps, native_scene, pair_weights
 from app.shell import literal
-from app.view import place
+from app.view import place, places
 
 PLOTLY_UP_TO = 128
 RANKED = 6
@@ -42,7 +44,9 @@ def _window(scene: Scene, windows: tuple[int | None, ...]) -> str:
     window = windows[scene.view.layer]
     if window is None:
         return " (global)"
-    reached = "" if len(scene.trace.tokens) > window else ", not reached at this length"
+    # One that looks both ways shows half of its keys on either side, the token itself among both halves.
+    span = window if scene.kind == "decoder" else (window + 1) // 2
+    reached = "" if len(scene.trace.queries(scene.kind)) > span else ", not reached at this length"
     return f" (local, window {window}{reached})"
 
 
@@ -123,7 +127,8 @@ def _pair_title(scene: Scene) -> str:
 
 def _ranking(scene: Scene, shade: np.ndarray) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="pair_bar"):
-        labels = {place(scene.targets, i): group.text for i, group in enumerate(scene.targets)}
+        labels = {name: group.text for name, group in zip(places(scene.targets), scene.targets, strict=True)}
+        counts = Counter(labels.values())
         here = literal(scene.sources[scene.pin].text)
         asked = "Which heads look from **{}** to" if scene.view.direction == "to" else "Which heads look at **{}** from"
         st.markdown(asked.format(here), width="content")
@@ -131,7 +136,7 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
         st.selectbox(
             "The other word",
             list(labels),
-            format_func=lambda there: f"{labels[there]}  · {there}" if _repeated(labels, there) else labels[there],
+            format_func=lambda there: f"{labels[there]}  · {there}" if counts[labels[there]] > 1 else labels[there],
             label_visibility="collapsed",
             width=180,
             **state.mirror("partner", where="box", value=current),
@@ -148,10 +153,6 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
                 on_click=state.set,
                 kwargs={"layer": layer, "head": head, "average": "head"},
             )
-
-
-def _repeated(labels: dict[str, str], there: str) -> bool:
-    return list(labels.values()).count(labels[there]) > 1
 
 
 def change(scene: Scene) -> None:

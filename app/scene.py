@@ -121,8 +121,9 @@ def scene(*, of_sentence: bool = False) -> Scene:
 
 
 def default_word(groups: Sequence[Group]) -> int:
-    """Choose the word to begin with: the last pronoun, else the last word."""
-    words = [place for place, group in enumerate(groups) if not group.special] or [0]
+    """Choose the word to begin with: the last pronoun, else the last word that is no punctuation."""
+    signs = [place for place, group in enumerate(groups) if not group.special] or [0]
+    words = [place for place in signs if any(character.isalnum() for character in groups[place].text)] or signs
     pronouns = [place for place in words if groups[place].text.casefold() in PRONOUNS]
     return (pronouns or words)[-1]
 

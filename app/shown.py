@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from app.components.payload import pooled_thumbnails
 from app.view import View
-from engine import Kind, Token, Trace, attention_entropy, group_words, pool_words
+from engine import CaptureError, Kind, Token, Trace, attention_entropy, group_words, pool_words
 from engine.tokens import Group
 
 # Up to this many tokens every head's map is made from words; beyond it thumbnails are pooled from tokens.
 EXACT_THUMBNAILS = 128
+POOLED_SIDE = 48  # pixels; about what a head has on the screen
 SINK_SHARE = 0.5
 
 
@@ -55,9 +57,15 @@ def groups(tokens: Sequence[Token], view: View) -> tuple[Group, ...]:
 
 
 def shown(trace: Trace, view: View, kind: Kind) -> Shown:
-    """Make the map that the view asks for."""
+    """Make the map that the view asks for.
+
+    Raises:
+        CaptureError: it holds numbers that are not finite.
+    """
     queries, keys = groups(trace.queries(kind), view), groups(trace.keys(kind), view)
     weights = _averaged(trace, view, kind)
+    if not bool(weights.isfinite().all()):
+        raise CaptureError(f"{_place(view)} holds numbers that are not finite, so it cannot be shown.{_advice(trace)}")
     pooled = pool_words(weights, queries, keys).numpy()
     single = [Group("", (place,), False, None) for place in range(weights.shape[1])]
     rows = pool_words(weights, queries, single)  # (T, all tokens)
@@ -75,10 +83,10 @@ def thumbnails(trace: Trace, view: View, kind: Kind) -> np.ndarray:
     """Make a small map of every head, (L, H, height, width), on the same axes as the large one where it is short."""
     queries, keys = trace.queries(kind), trace.keys(kind)
     if max(len(queries), len(keys)) > EXACT_THUMBNAILS:
-        return trace.overview(kind=kind).numpy()
+        return trace.overview(POOLED_SIDE, kind).numpy()
     rows, columns = groups(queries, view), groups(keys, view)
     every = trace.rows(range(len(queries)), kind)  # (L, H, T, S)
-    return pool_words(every, rows, columns).numpy()
+    return pooled_thumbnails(pool_words(every, rows, columns).numpy())
 
 
 def between(trace: Trace, kind: Kind, query: Group, key: Group) -> np.ndarray:
@@ -97,6 +105,16 @@ def resting_share(trace: Trace, view: View, kind: Kind) -> tuple[float, str]:
     special = [place for place, token in enumerate(keys) if token.special]
     names = " and ".join(dict.fromkeys(keys[place].text for place in special)) or f"the first token, {keys[0].text}"
     return float(weights[:, special or [0]].sum(dim=-1).mean()), names
+
+
+def _place(view: View) -> str:
+    if view.average == "all":
+        return "The mean of all heads"
+    return f"Layer {view.layer}, head {view.head}" if view.average == "head" else f"The mean of layer {view.layer}"
+
+
+def _advice(trace: Trace) -> str:
+    return " It overflowed in float16; float32 may work." if trace.card.dtype == "float16" else ""
 
 
 def _averaged(trace: Trace, view: View, kind: Kind) -> torch.Tensor:

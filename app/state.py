@@ -30,6 +30,7 @@ WORKING = "working_view"  # the last view that could be shown
 FAILED = "failure"  # why the view asked for could not be shown, while WORKING stands in for it
 NOTES = "notes"
 PAGE = "page"  # the page shown last
+CLICKS = frozenset({"layer", "head", "word", "partner", "direction", "average"})  # none of them mends a failure
 ARRIVALS = "arrivals"  # the view with which each page was last navigated to
 
 
@@ -63,9 +64,12 @@ def set(**changes: Any) -> None:
     if "model" in changes and changes["model"] != before.model:
         kept = {name: portable(getattr(before, name)) for name in ("word", "partner")}
         changes = {**kept, **changes}
-    if is_standing_in() and not {"sentence", "model", "mask"} & changes.keys():
+    after, failed = replace(before, **changes), failure()
+    if failed is not None and not {"sentence", "model", "mask"} & changes.keys():
         st.session_state[WORKING] = replace(st.session_state[WORKING], **changes)
-    st.session_state[ASKED] = replace(before, **changes)
+        if changes.keys() <= CLICKS:
+            st.session_state[FAILED] = replace(failed, view=after)
+    st.session_state[ASKED] = after
 
 
 def clamp(*, layers: int, heads: int) -> View:

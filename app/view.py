@@ -71,11 +71,17 @@ def usable(text: str) -> tuple[str, tuple[str, ...]]:
 
 def place(groups: Sequence[Group], index: int) -> str:
     """Name the place of one label on an axis so that it outlives a change of axis."""
-    group = groups[index]
-    first = next((i for i, other in enumerate(groups) if other.word == group.word), index)
-    if group.word is not None and first == index:
-        return str(group.word)
-    return f"t{group.indices[0]}"
+    return places(groups)[index]
+
+
+def places(groups: Sequence[Group]) -> list[str]:
+    """Name the places of all labels on an axis, in order."""
+    names, begun = [], set()
+    for group in groups:
+        begins = group.word is not None and group.word not in begun
+        begun.add(group.word)
+        names.append(str(group.word) if begins else f"t{group.indices[0]}")
+    return names
 
 
 def locate(groups: Sequence[Group], wanted: str | None) -> int | None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import NoReturn
+from math import isfinite
+from typing import Any, NoReturn
 
 from engine.catalogue import Entry, Policy, load, models
 from engine.errors import EngineError, TextError
@@ -36,9 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         text = options.command(options)
     except EngineError as error:
-        print(_printable(str(error)), file=sys.stderr)
+        print(_printable(" ".join(str(error).split())), file=sys.stderr)
         return 2
-    print(_printable(text))
+    try:
+        print(_printable(text), flush=True)
+    except BrokenPipeError:  # who read us has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again when it ends
     return 0
 
 
@@ -76,42 +81,61 @@ def _attend(options: argparse.Namespace) -> str:
     trace = model.run(options.sentence, target=options.target, mask=mask)
     kind: Kind = options.kind or trace.kinds[-1]
     queries, keys = (_groups(tokens, options.tokens) for tokens in (trace.queries(kind), trace.keys(kind)))
-    query = _find(queries, options.word)
-    weights = pool_words(trace.weights(options.layer, options.head, kind), [queries[query]], keys)[0]
-    pairs = [(key.text, float(weight)) for key, weight in zip(keys, weights, strict=True)]
+    query = queries[_find(queries, options.word)]
+    weights = pool_words(trace.weights(options.layer, options.head, kind), [query], keys)[0].tolist()
+    seen = pool_words(trace.visible(options.layer, options.head, kind).float(), [query], keys)[0].tolist()
+    row = [
+        {"position": place, "text": key.text, "weight": _finite(weight), "masked": not visible}
+        for place, (key, weight, visible) in enumerate(zip(keys, weights, seen, strict=True))
+    ]
     if not options.json:
-        return _as_text(trace, options, queries[query].text, pairs)
+        return _as_text(trace, options, query.text, row)
     audit = trace.audit()
-    row = [{"position": position, "text": text, "weight": weight} for position, (text, weight) in enumerate(pairs)]
     answer = {
         "model": trace.card.id,
         "kind": kind,
         "layer": options.layer,
         "head": options.head,
         "mask": mask.spec,
-        "word": queries[query].text,
+        "word": query.text,
         "tokens": [token.text for token in trace.tokens],
         "row": row,
-        "audit": {**asdict(audit), "passed": audit.passed},
+        "audit": {**asdict(audit), "relative": _finite(audit.relative), "passed": audit.passed},
         "backend": trace.backend,
         "notices": [*trace.prompt.notices, *([trace.card.banner] if trace.card.banner else [])],
     }
-    return json.dumps(answer, ensure_ascii=False, indent=2)
+    return _as_json(answer)
 
 
-def _as_text(trace: Trace, options: argparse.Namespace, word: str, pairs: list[tuple[str, float]]) -> str:
+def _as_text(trace: Trace, options: argparse.Namespace, word: str, row: list[dict[str, Any]]) -> str:
     card = trace.card
     head = f"{card.name}, layer {options.layer}, head {options.head}, {trace.mask.name}: {word} attends to"
-    lines = [f"  {weight:7.2%}  {text}" for text, weight in pairs]
+    lines = [f"  {_share(key):>7}  {key['text']}" for key in row]
     facts = f"{len(trace.tokens)} tokens, {card.device}, {card.dtype}, {trace.backend}, {trace.audit()}"
     banner = [card.banner] if card.banner else []
     return "\n".join([*banner, *trace.prompt.notices, head, *lines, facts])
 
 
+def _share(key: dict[str, Any]) -> str:
+    if key["masked"]:
+        return "masked"
+    return "not finite" if key["weight"] is None else f"{key['weight']:.2%}"
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and isfinite(number) else None
+
+
+def _as_json(answer: object) -> str:
+    """Write JSON that any program reads: no NaN, and escapes where the terminal cannot print a text as it is."""
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False, indent=2)
+    return text if text == _printable(text) else json.dumps(answer, allow_nan=False, indent=2)
+
+
 def _models(options: argparse.Namespace) -> str:
     entries = models(_policy(options))
     if options.json:
-        return json.dumps([asdict(entry) for entry in entries], ensure_ascii=False, indent=2)
+        return _as_json([asdict(entry) for entry in entries])
     return "\n".join(map(_line, entries))
 
 

@@ -14,6 +14,7 @@ _SHOWN = 3
 _MOST_WORDS = 5000
 _LONGEST = 60
 
+RIGHT_TO_LEFT = "Words written from right to left keep their order on a map: the first read is leftmost and on top."
 UNSPACED = "This script writes no spaces between words, so the words view shows tokens."
 
 
@@ -26,6 +27,11 @@ def replaced(codes: Sequence[str]) -> str:
 def typed_specials(texts: Iterable[str]) -> str:
     """Say which typed characters became one of the model's special tokens."""
     return f"{_listed(_quoted(text) for text in texts)} in the text is read as the model's own special token."
+
+
+def reads_right_to_left(text: str) -> bool:
+    """Say whether some of the letters are written from right to left."""
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
 
 
 def unknown(texts: Iterable[str], name: str) -> str:

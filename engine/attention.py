@@ -21,8 +21,12 @@ from engine.masks import Mask, Visibility
 from engine.recording import current
 from engine.sites import Site
 
-# Rows are taken in blocks of about this many scores, so that a long input needs little memory at a time.
+# Rows are taken in blocks of at most this many scores, so that a long input needs little memory at a time.
 BLOCK_SCORES = 16_000_000
+# A CPU is two to three times faster with blocks that stay in its cache, as long as each reading of the keys serves
+# some rows.
+CACHED_SCORES = 250_000
+LEAST_ROWS = 32
 
 AnyMask = Mask | Visibility | Tensor | None
 
@@ -250,11 +254,18 @@ def _sdpa(call: Call) -> Tensor:
     )
 
 
+def rows_at_once(most: int, row: int, device: torch.device) -> int:
+    """Say how many rows, of `row` scores each, to compute at a time: of `most` scores together, but at least one."""
+    if device.type == "cpu":
+        most = min(most, max(CACHED_SCORES, LEAST_ROWS * row))
+    return max(1, most // row)
+
+
 def _in_blocks(call: Call) -> Tensor:
     """Do what SDPA cannot, soft caps and sinks, a block of rows at a time."""
-    rows_at_once = max(1, BLOCK_SCORES // (call.q.shape[0] * call.q.shape[1] * call.keys))
+    at_once = rows_at_once(BLOCK_SCORES, call.q.shape[0] * call.q.shape[1] * call.keys, call.q.device)
     repeats = call.q.shape[1] // call.v.shape[1]
     v = call.v.repeat_interleave(repeats, dim=1) if repeats > 1 else call.v
     rows = torch.arange(call.queries, device=call.q.device)
-    blocks = [call.weights(block).to(v.dtype) @ v for block in rows.split(rows_at_once)]
+    blocks = [call.weights(block).to(v.dtype) @ v for block in rows.split(at_once)]
     return torch.cat(blocks, dim=-2)

@@ -67,6 +67,7 @@ def open_checkpoint(source: str | Path, *, device: str, dtype: str, download: bo
     where: dict[str, Any] = {"local_files_only": not download, "trust_remote_code": False}
     config = _opening(source, "configuration", lambda: AutoConfig.from_pretrained(source, **where))
     _check_plain(source, config)
+    _check_window(source, config)
     _settle(config)
     builder, *others = _builders(config)
 
@@ -127,6 +128,17 @@ def _check_plain(source: str | Path, config: Any) -> None:
         raise ModelError(
             f"The weights of {str(source)!r} are quantised ({method or 'in a way of their own'}), and attention is "
             "read from plain weights only. Load the checkpoint that they were made from."
+        )
+
+
+def _check_window(source: str | Path, config: Any) -> None:
+    text = config.get_text_config()
+    window = getattr(text, "sliding_window", None)
+    # A family without windows may carry the entry all the same, and takes no notice of it.
+    if hasattr(type(text), "sliding_window") and isinstance(window, int) and window < 1:
+        raise ModelError(
+            f"The configuration of {str(source)!r} has a sliding window of {window}, through which no token sees "
+            "anything; leave the entry empty (null) for full attention."
         )
 
 

@@ -20,7 +20,7 @@ from engine.backend import Step, Walk, guided
 from engine.card import Card
 from engine.checkpoints import Checkpoint
 from engine.describe import limit_of, positions_of, vocabulary_of
-from engine.eager import returned_attention, returned_steps
+from engine.eager import check_returned, returned_attention, returned_steps
 from engine.errors import CaptureError, EngineError, MaskError, ModelError, ResourceError, TextError
 from engine.masks import Mask
 from engine.probe import Probed, probe, without_cache
@@ -56,6 +56,7 @@ class HuggingFaceModel:
         self._accepts = frozenset(inspect.signature(self.module.forward).parameters)
         steps = probed.plan or returned_steps(self.module)
         self._kind = steps[0].site.kind
+        self._sites = frozenset(step.site for step in steps)
         self.card = _card(checkpoint, self.module, steps, probed, id=id, name=name, licence=licence, source=source)
 
     def prompt(self, text: str, pair: str | None = None) -> Prompt:
@@ -152,6 +153,7 @@ class HuggingFaceModel:
         sites: dict[Site, Any] = dict(recorded)
         if not self._plan:
             returned = returned_attention(outputs, bool(self.module.config.is_encoder_decoder), self._kind)
+            check_returned(returned, self._sites, len(prompts[0]), len((targets or prompts)[0]))
             sites = {site: Returned(weights) for site, weights in returned.items()}
         return [
             Trace(

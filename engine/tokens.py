@@ -258,6 +258,8 @@ def _notices_on(
     unknown = [_typed(prompt, row) for row in rows if row.unknown]
     if unknown:
         found.append(_notices.unknown(unknown, str(tokenizer.unk_token)))
+    if _notices.reads_right_to_left(prompt.text + (prompt.pair or "")):
+        found.append(_notices.RIGHT_TO_LEFT)
     if not prompt.spaced:
         found.append(_notices.UNSPACED)
     if prompt.cut:

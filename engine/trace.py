@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.attention import BLOCK_SCORES
+from engine.attention import BLOCK_SCORES, rows_at_once
 from engine.card import Card
 from engine.errors import ShapeError
 from engine.masks import Mask
@@ -320,10 +320,11 @@ def _positions(numbers: Sequence[int]) -> Tensor:
 
 
 def _on_device(rows: Tensor | None, recorded: Recorded | Returned) -> Tensor | None:
-    if rows is None:
-        return None
-    held = recorded.call.q if isinstance(recorded, Recorded) else recorded.returned
-    return rows.to(held.device)
+    return None if rows is None else rows.to(_device(recorded))
+
+
+def _device(recorded: Recorded | Returned) -> torch.device:
+    return recorded.call.q.device if isinstance(recorded, Recorded) else recorded.returned.device
 
 
 def _thumbnails(recorded: Recorded | Returned, size: tuple[int, int]) -> Tensor:
@@ -331,7 +332,8 @@ def _thumbnails(recorded: Recorded | Returned, size: tuple[int, int]) -> Tensor:
     (height, width), queries, keys = size, recorded.queries, recorded.keys
     cells = torch.arange(queries) * height // queries  # (T,)
     bands: list[Tensor | None] = [None] * height
-    for rows in torch.arange(queries).split(max(1, BLOCK_SCORES // (recorded.heads * keys))):
+    at_once = rows_at_once(BLOCK_SCORES, recorded.heads * keys, _device(recorded))
+    for rows in torch.arange(queries).split(at_once):
         weights = recorded.weights(None, _on_device(rows, recorded))  # (H, R, S)
         numbers, counts = torch.unique_consecutive(cells[rows], return_counts=True)
         for number, part in zip(numbers.tolist(), weights.split(counts.tolist(), dim=1), strict=True):
@@ -352,7 +354,7 @@ def _compare(recorded: Recorded) -> tuple[float, float, int]:
             output = output[:, :, rows]
     call = recorded.call
     repeats = recorded.heads // recorded.kv_heads
-    at_once = max(1, BLOCK_SCORES // (recorded.heads * recorded.keys))
+    at_once = rows_at_once(BLOCK_SCORES, recorded.heads * recorded.keys, output.device)
     difference = largest = torch.zeros((), device=output.device)
     for block, expected in zip(rows.split(at_once), output.split(at_once, dim=2), strict=True):
         weights = call.weights(block)  # (1, H, R, S)

@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 PAGES = ("explore", "masks")
 
 
-def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, **parameters: Any) -> AppTest:
+def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, /, **parameters: Any) -> AppTest:
     """Open a page at an address, in a session of its own.
 
     Args:
@@ -52,6 +52,11 @@ def said(test: AppTest) -> str:
 def errors(test: AppTest) -> list[str]:
     """The sentences shown as errors; an exception that reached the page counts as well."""
     return [plain(error.value) for error in test.error] + [str(broken.value) for broken in test.exception]
+
+
+def choice(test: AppTest, key: str) -> Any:
+    """A segmented control."""
+    return next(group for group in test.get("button_group") if group.key == key)
 
 
 def protos(test: AppTest, kind: str) -> Iterator[Any]:

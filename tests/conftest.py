@@ -30,6 +30,7 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+WITNESSED = "hosts.txt"
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
@@ -73,10 +74,11 @@ def chromium() -> str:
 
 
 @contextmanager
-def streamlit_server(script: Path, folder: Path, *options: str) -> Iterator[Server]:
-    """Run a script with Streamlit on a free port, started from `folder`, for as long as the block lasts.
+def streamlit_server(script: Path, folder: Path, *options: str, start: Path | None = None) -> Iterator[Server]:
+    """Run a script with Streamlit on a free port for as long as the block lasts; its log lies in `folder`.
 
-    Scripts other than the app's own find the repository through PYTHONPATH; the app has to find it itself.
+    It is started from `start`, or from `folder`. Scripts other than the app's own find the repository through
+    PYTHONPATH; the app has to find it itself.
     """
     own = script.is_relative_to(ROOT)
     environment = {**os.environ} if own else {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -86,7 +88,7 @@ def streamlit_server(script: Path, folder: Path, *options: str) -> Iterator[Serv
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command,
-            cwd=folder,
+            cwd=start or folder,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -103,9 +105,13 @@ def streamlit_server(script: Path, folder: Path, *options: str) -> Iterator[Serv
 
 @pytest.fixture(scope="session")
 def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The app as a reader starts it, from another folder, on a free port."""
-    with streamlit_server(ROOT / "app" / "main.py", tmp_path_factory.mktemp("server")) as server:
-        yield server
+    """The app as a reader starts it, from another folder, on a free port; it logs whom it talks to in `WITNESSED`."""
+    folder = tmp_path_factory.mktemp("server")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT / "tests" / "witness"))
+        patch.setenv("WITNESS_LOG", str(folder / WITNESSED))
+        with streamlit_server(ROOT / "app" / "main.py", folder, start=Path("/")) as server:
+            yield server
 
 
 @pytest.fixture(scope="session")

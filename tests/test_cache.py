@@ -99,13 +99,17 @@ def test_nobody_slips_in_between_making_and_keeping():
     """Who asks while the finished value is being weighed waits for it, and does not make another."""
     store, weighing, made = Store(limit=100), threading.Event(), []
 
+    def make() -> object:
+        made.append(1)
+        return object()
+
     def weigh(_: object) -> int:
         weighing.set()
         threading.Event().wait(0.1)
         return 10
 
     def ask() -> object:
-        return store.get("a", lambda: made.append(1) or object(), weigh)
+        return store.get("a", make, weigh)
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask)

@@ -95,6 +95,14 @@ def test_a_pickle_is_not_opened_where_the_safetensors_are_broken(tmp_path: Path,
     assert not trap.exists()
 
 
+def test_a_sound_pickle_beside_safetensors_of_something_else_is_not_opened_either(tmp_path: Path):
+    folder = copied("bert", tmp_path / "bert")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    with pytest.raises(ModelError, match="cannot be opened"):
+        opened(folder)
+
+
 def test_an_unknown_family_that_brings_its_own_code_is_refused_and_nothing_runs(tmp_path: Path, trap: Path):
     folder = copied("bert", tmp_path / "bert")
     own = {"AutoConfig": "configuration_own.Own", "AutoModel": "modeling_own.Own"}

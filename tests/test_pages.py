@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from app.examples import Example, examples
 from engine import HuggingFaceModel, Mask
 from tests.app_pages import (
     PAGES,
+    choice,
     data_of,
     errors,
     figures,
@@ -27,7 +29,7 @@ from tests.app_pages import (
 from tests.tiny_models import save
 
 SHE, CUSTOMER = 8, 4
-CHOICES = (
+CHOICES: tuple[dict[str, str], ...] = (
     {},
     {"view": "tokens"},
     {"special": "1"},
@@ -55,11 +57,11 @@ CHOICES = (
 )
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: "&".join(f"{k}={v}" for k, v in choice.items()) or "-")
+@pytest.mark.parametrize("chosen", CHOICES, ids=lambda chosen: urlencode(chosen) or "-")
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_whatever_is_chosen(page: str, choice: dict[str, str]):
+def test_a_page_runs_whatever_is_chosen(page: str, chosen: dict[str, str]):
     """No error, no exception, and the choice still stands in the address."""
-    test = opened(page, **choice)
+    test = opened(page, **chosen)
     assert errors(test) == []
     assert len(figures(test)) == (1 if page == "explore" else 9)
     assert "could not be used" not in said(test)
@@ -77,6 +79,15 @@ def test_every_example_runs_and_says_what_to_look_for(page: str, example: Exampl
         assert [steered["pinned"], steered["partner"]] == [int(example.word or -1), int(example.partner or -1)]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "word"), [("The nurse met him because she cared.", "she"), ("What a day!", "day"), ("?!", "!")]
+)
+def test_a_sentence_of_ones_own_begins_with_its_last_pronoun_or_else_its_last_word(sentence: str, word: str):
+    """A full stop is no word, unless there is nothing else."""
+    test = typed(opened(), sentence)
+    assert ribbon_words(test)[view_of(test, "ribbon")["pinned"]] == word
+
+
 def test_explore_opens_on_she_and_her_29_percent_for_customer(minilm: HuggingFaceModel):
     """The ribbon, the map and the ranking hold the engine's own number: a word's pieces are averaged and summed."""
     test = opened()
@@ -88,7 +99,7 @@ def test_explore_opens_on_she_and_her_29_percent_for_customer(minilm: HuggingFac
     assert ribbon_words(test)[CUSTOMER] == "customer"
     assert ribbon_weights(test)[SHE, CUSTOMER] == pytest.approx(truth, abs=1 / 65535)
     assert view_of(test, "ribbon")["pinned"] == SHE
-    assert [button.label for button in test.button][0] == "5.8 · 29%"
+    assert test.button[0].label == "5.8 · 29%"
     assert title_of(figures(test)[0]) == "layer 5, head 8"
 
 
@@ -196,10 +207,11 @@ def test_a_click_on_another_head_leaves_the_heavy_data_alone():
 
 def test_repeated_words_are_kept_apart():
     """Eight words, three of them "the": eight rows and eight columns, told apart by number."""
-    test = typed(opened(), "the cat sat on the mat the end")
+    words = ["the", "cat", "sat", "on", "the", "mat", "the", "end"]
+    test = typed(opened(), " ".join(words))
     assert ribbon_weights(test).shape == (8, 8)
     figure = figures(test)[0]
-    assert hover_names(figure, "x") == hover_names(figure, "y") == "the cat sat on the mat the end".split()
+    assert hover_names(figure, "x") == hover_names(figure, "y") == words
     assert figure["layout"]["xaxis"]["tickvals"] == list(range(8))
     labels = test.selectbox(key="partner_box").options
     assert len(set(labels)) == 8
@@ -230,7 +242,7 @@ def test_the_mask_page_can_put_a_mask_on_the_whole_model():
     test.button(key="use_window").click().run()
     assert test.query_params == {"mask": "window:3"}
     assert "Not what this model was trained with." in said(test)
-    assert "window of 3" in test.get("button_group")[0].options
+    assert "window of 3" in choice(test, "mask").options
 
 
 def test_padding_on_the_right_changes_nothing_for_real_words():
@@ -321,11 +333,22 @@ def test_a_mask_that_cannot_be_imposed_is_greyed_out_with_the_reason(folder: Pat
     with operator_allows(folder):
         test = opened(model=str(folder / "bloom"), q="The cat sat on the mat", mask="causal")
         assert errors(test) == []
-        assert test.get("button_group")[0].proto.disabled
+        assert choice(test, "mask").proto.disabled
         assert "bloom runs only under the mask that it was trained with: transformers builds" in said(test)
         assert "The mask was set back to what this model was trained with." in said(test)
         assert "mask" not in test.query_params
         test.switch_page("../pages/masks.py").run()
         assert all(button.disabled for button in test.button if str(button.key).startswith("use_"))
         test.selectbox(key="model").set_value("minilm").run()
-        assert not test.get("button_group")[0].proto.disabled
+        assert not choice(test, "mask").proto.disabled
+
+
+def test_the_twin_sentence_is_spoken_of_only_where_its_words_are_shown(folder: Path):
+    """Word 8 of the target is not word 8 of the sentence, though both are "she"."""
+    sentence = examples()[0].sentence
+    with operator_allows(folder):
+        texts = {
+            kind: said(opened(model=str(folder / "t5"), target=sentence, kind=kind)) for kind in ("encoder", "decoder")
+        }
+    assert "In the twin sentence" in texts["encoder"]
+    assert "In the twin sentence" not in texts["decoder"]

@@ -1,7 +1,13 @@
 """One model, many readers at once: nobody gets another's attention."""
 
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from time import sleep
+from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -35,6 +41,33 @@ def test_sixteen_threads_get_what_one_thread_gets():
 
     with ThreadPoolExecutor(THREADS) as pool:
         assert list(pool.map(worker, range(THREADS))) == [CALLS] * THREADS
+
+
+def test_one_forward_at_a_time_runs_in_a_model_and_two_in_a_process(monkeypatch: pytest.MonkeyPatch):
+    """Rotary code of transformers changes a buffer that all calls of a model share."""
+    names = ("bert", "gpt2", "llama")
+    models = [tiny(name) for name in names]
+    running, most, guard = Counter[str](), Counter[str](), Lock()
+
+    def watched(name: str, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def watch(inputs: Any) -> Any:
+            with guard:
+                running.update([name, "all"])
+                most.update({which: 1 for which in (name, "all") if running[which] > most[which]})
+            sleep(0.002)
+            outputs = call(inputs)
+            with guard:
+                running.subtract([name, "all"])
+            return outputs
+
+        return watch
+
+    for name, model in zip(names, models, strict=True):
+        monkeypatch.setattr(model, "_call", watched(name, model._call))
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(lambda number: models[number % 3].run(TEXTS[number % len(TEXTS)]), range(60)))
+    assert [most[name] for name in names] == [1, 1, 1]
+    assert most["all"] == 2
 
 
 def test_masks_of_different_threads_differ_in_effect():

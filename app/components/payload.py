@@ -13,8 +13,8 @@ from engine.errors import ShapeError
 MAX_CELLS = 2048 * 2048
 """The most cells one map may send: 8 MB of 16-bit weights."""
 
-MAX_THUMBNAIL_BYTES = 1_500_000
-"""The most one grid may send; longer thumbnails are max-pooled until they fit."""
+MAX_THUMBNAIL_BYTES = 400_000
+"""The most one grid may send, about as many as it has pixels; longer thumbnails are max-pooled until they fit."""
 
 
 class Chip(TypedDict):

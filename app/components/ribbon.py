@@ -60,8 +60,8 @@ def ribbon(
     others = queries if keys is None else keys
     array = checked_map(weights, visible, len(queries), len(others))
     data: dict[str, Any] = {
-        "queries": [dict(chip) for chip in queries],
-        "keys": None if keys is None else [dict(chip) for chip in keys],
+        "queries": [_sent(chip) for chip in queries],
+        "keys": None if keys is None else [_sent(chip) for chip in keys],
         "weights": weight_frame(array),
         "labels": list(labels),
         "group": group,
@@ -79,3 +79,8 @@ def ribbon(
     sources, targets = array.shape if direction == "to" else array.shape[::-1]
     limits = ({"pin": sources}, {"partner": targets})
     return mount(_ribbon, key=key, data=data, view=view, limits=limits, on_pick=on_pick)
+
+
+def _sent(chip: Chip) -> dict[str, object]:
+    """Leave out marks that are not set: in a long text they would be a third of the words' payload."""
+    return {name: value for name, value in chip.items() if value is not False}

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, WebSocket, sync_playwright
 
 from tests.benchmarks.rows import REPEATS, Row, middle
-from tests.benchmarks.sentences import sentence
-from tests.conftest import CHROMIUM_FLAGS, ROOT, chromium_path, settle, streamlit_server
+from tests.benchmarks.sentences import SPECIAL, sentence
+from tests.conftest import CHROMIUM_FLAGS, CHROMIUM_NAMES, ROOT, settle, streamlit_server
 
 PART = "browser"
 STARTS = 5
 LENGTHS = (15, 128, 512)
 FIRST_PICTURE = 10.0  # seconds
-HOVERS = 30
+HOVERS = 12
 
 
 def waits() -> list[Row]:
     """Measure in Chromium, started before the clock is."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=list(CHROMIUM_FLAGS))
+        browser = playwright.chromium.launch(executable_path=_chromium(), args=list(CHROMIUM_FLAGS))
         rows = [middle(PART, "start to first word", [_start(browser) for _ in range(STARTS)], "s", aim=FIRST_PICTURE)]
         with tempfile.TemporaryDirectory() as folder, streamlit_server(ROOT / "app" / "main.py", Path(folder)) as app:
             page = _window(browser)
@@ -51,14 +52,16 @@ def _start(browser: Browser) -> float:
 
 
 def _hover(page: Page, frames: list[int], tokens: int) -> Row:
-    """Point at many words and heads; the number of websocket frames, to or from the server, that this took."""
+    """Point at words and heads; the number of websocket frames, to or from the server, that this took."""
     settle(page)
-    before = len(frames)
-    for piece in (page.get_by_test_id("ribbon"), page.get_by_test_id("grid")):
-        box = _box(piece)
-        for step in range(HOVERS):
-            page.mouse.move(box["x"] + box["width"] * (step + 0.5) / HOVERS, box["y"] + min(40, box["height"] / 2))
+    before, said = len(frames), set()
+    for step in range(HOVERS):
+        page.get_by_test_id("chip").nth(step % (tokens - SPECIAL)).hover()
+        said.add(page.get_by_test_id("strongest").inner_text())
+        _point_at(page, step % 6, step % 12)
     settle(page)
+    if len(said) < HOVERS // 3:
+        raise RuntimeError("Pointing at words did not change what the ribbon says.")
     return Row(PART, f"{2 * HOVERS} hovers", len(frames) - before, "frames", tokens, aim=0)
 
 
@@ -83,7 +86,11 @@ _TITLED = """title => [...document.querySelectorAll('.plotly text, [data-testid=
 
 
 def _point_at(page: Page, layer: int, head: int) -> None:
-    box = _box(page.get_by_test_id("grid"))
+    grid = page.get_by_test_id("grid")
+    grid.scroll_into_view_if_needed()
+    box = grid.bounding_box()
+    if box is None:
+        raise RuntimeError("The grid of heads is not to be seen.")
     page.mouse.move(box["x"] + box["width"] * (head + 0.5) / 12, box["y"] + box["height"] * (layer + 0.5) / 6)
 
 
@@ -92,6 +99,13 @@ def _write(page: Page, text: str, tokens: int) -> None:
     page.get_by_label("Sentence").press("Enter")
     page.get_by_text(f"{tokens} of 512 tokens").wait_for()
     settle(page)
+
+
+def _chromium() -> str:
+    path = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if path is None:
+        raise RuntimeError(f"No Chromium is installed (looked for {', '.join(CHROMIUM_NAMES)}).")
+    return path
 
 
 def _window(browser: Browser) -> Page:
@@ -104,14 +118,6 @@ def _first_chip(page: Page) -> Locator:
     return page.get_by_test_id("chip").first
 
 
-def _box(piece: Locator) -> dict[str, float]:
-    piece.scroll_into_view_if_needed()
-    box = piece.bounding_box()
-    if box is None:
-        raise RuntimeError("A piece of the page is not to be seen.")
-    return dict(box)
-
-
-def _count(socket, frames: list[int]) -> None:
+def _count(socket: WebSocket, frames: list[int]) -> None:
     socket.on("framesent", lambda frame: frames.append(len(frame)))
     socket.on("framereceived", lambda frame: frames.append(len(frame)))

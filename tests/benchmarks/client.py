@@ -86,7 +86,7 @@ class Reader:
         await self.socket.send(sent)
         while True:
             frame = await self.socket.recv()
-            message = ForwardMsg.FromString(frame)  # type: ignore[arg-type]
+            message = ForwardMsg.FromString(frame)
             reply.nbytes += len(frame)
             if message.WhichOneof("type") == "script_finished":
                 reply.milliseconds = (time.perf_counter() - began) * 1000
@@ -103,7 +103,7 @@ class Reader:
     def _take(self, message: ForwardMsg, size: int, reply: Reply) -> None:
         if message.metadata.cacheable:
             self._seen[message.hash] = self._runs
-        kind = message.WhichOneof("type") or ""
+        kind: str = message.WhichOneof("type") or ""
         if kind == "ref_hash":
             self._seen[message.ref_hash] = self._runs
         elif kind == "navigation":

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 import torch
 from transformers import AutoModel, PreTrainedModel
 
 from engine import HuggingFaceModel, load
 from engine.catalogue import MINILM
-from tests.benchmarks.rows import Row, in_turns, middle, ratios
+from tests.benchmarks.rows import Row, in_turns, middle
 from tests.benchmarks.sentences import sentence
 
 PART = "engine"
@@ -39,9 +40,9 @@ def _runs(model: HuggingFaceModel) -> list[Row]:
         trace = model.run(text)
         if len(trace.tokens) != tokens:
             raise RuntimeError(f"The sentence for {tokens} tokens has {len(trace.tokens)}.")
-        run, audit = in_turns([lambda text=text: model.run(text), trace.audit])
-        rows.append(middle(PART, "run", run, "ms", tokens=tokens))
-        rows.append(middle(PART, "audit", audit, "ms", tokens=tokens))
+        run, audit = in_turns([partial(model.run, text), trace.audit])
+        rows.append(middle(PART, "run", run.clock, "ms", tokens=tokens))
+        rows.append(middle(PART, "audit", audit.clock, "ms", tokens=tokens))
     return rows
 
 
@@ -64,17 +65,22 @@ def _comparisons(model: HuggingFaceModel) -> list[Row]:
             trace.overview,
         ]
     )
+    clocks = {
+        "recorded run": recorded,
+        "stock sdpa, hidden states only": plain,
+        "stock eager, output_attentions=True": eagerly,
+        "overview of all 72 heads": thumbnails,
+    }
+    quotients = {
+        "recorded run over stock sdpa": recorded.over(plain),
+        "recorded run over stock eager": recorded.over(eagerly),
+        "recorded run and overview over stock eager": (recorded + thumbnails).over(eagerly),
+        "overview over recorded run": thumbnails.over(recorded),
+    }
     return [
-        middle(PART, "recorded run", recorded, "ms", tokens=LONGEST),
-        middle(PART, "stock sdpa, hidden states only", plain, "ms", tokens=LONGEST),
-        middle(PART, "stock eager, output_attentions=True", eagerly, "ms", tokens=LONGEST),
-        middle(PART, "overview of all 72 heads", thumbnails, "ms", tokens=LONGEST),
-        middle(PART, "recorded run over stock sdpa", ratios(recorded, plain), "×", tokens=LONGEST),
-        middle(PART, "recorded run over stock eager", ratios(recorded, eagerly), "×", tokens=LONGEST),
-        middle(PART, "recorded run and overview over stock eager",
-               ratios([a + b for a, b in zip(recorded, thumbnails, strict=True)], eagerly), "×", tokens=LONGEST),
-        middle(PART, "overview over recorded run", ratios(thumbnails, recorded), "×", tokens=LONGEST),
-    ]  # fmt: skip
+        *(middle(PART, what, times.clock, "ms", tokens=LONGEST) for what, times in clocks.items()),
+        *(middle(PART, what, values, "×", tokens=LONGEST) for what, values in quotients.items()),
+    ]
 
 
 def _stock(attention: str) -> PreTrainedModel:

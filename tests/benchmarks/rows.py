@@ -7,7 +7,7 @@ import platform
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ class Row:
         part: which part of the benchmarks measured it.
         what: what was done.
         value: the median, unless `what` says otherwise.
-        unit: "ms", "s", "KB", "×" (a ratio within this run) or "frames".
+        unit: "ms", "s", "KB", "×" (a ratio of processor times within this run), "frames" or "cores".
         tokens: the length of the input; None where there is none.
         low: the smallest value seen; None where there was one alone.
         high: the largest.
@@ -47,26 +47,40 @@ def middle(
     return Row(part, what, statistics.median(values), unit, tokens, min(values), max(values), aim)
 
 
-def milliseconds(run: Callable[[], object]) -> float:
-    """Time one call."""
-    began = perf_counter()
-    run()
-    return (perf_counter() - began) * 1000
+@dataclass(frozen=True)
+class Times:
+    """How long one thing took, in milliseconds, time after time: on the clock, and of the processor's."""
+
+    clock: list[float]
+    processor: list[float]
+
+    def __add__(self, other: Times) -> Times:
+        """Add what was timed in the same rounds."""
+        return Times(_summed(self.clock, other.clock), _summed(self.processor, other.processor))
+
+    def over(self, other: Times) -> list[float]:
+        """Divide processor times round by round: others who share the machine hardly touch these."""
+        return [mine / theirs for mine, theirs in zip(self.processor, other.processor, strict=True)]
 
 
-def in_turns(runs: Sequence[Callable[[], object]], repeats: int = REPEATS) -> list[list[float]]:
+def in_turns(runs: Sequence[Callable[[], object]], repeats: int = REPEATS) -> list[Times]:
     """Time several things in turns, so that a busy moment of the machine falls on all of them alike.
 
     Returns:
-        Milliseconds, one list for each of `runs`, in order; a first round that warms up is not among them.
+        One for each of `runs`, in order; a first round that warms up is not among them.
     """
-    rounds = [[milliseconds(run) for run in runs] for _ in range(repeats + 1)]
-    return [list(times) for times in zip(*rounds[1:], strict=True)]
+    rounds = [[_timed(run) for run in runs] for _ in range(repeats + 1)]
+    return [Times(*map(list, zip(*times, strict=True))) for times in zip(*rounds[1:], strict=True)]
 
 
-def ratios(times: Sequence[float], reference: Sequence[float]) -> list[float]:
-    """Divide what was timed in turns, round by round."""
-    return [mine / other for mine, other in zip(times, reference, strict=True)]
+def _timed(run: Callable[[], object]) -> tuple[float, float]:
+    clock, processor = perf_counter(), process_time()
+    run()
+    return (perf_counter() - clock) * 1000, (process_time() - processor) * 1000
+
+
+def _summed(some: list[float], others: list[float]) -> list[float]:
+    return [one + other for one, other in zip(some, others, strict=True)]
 
 
 def table(rows: Sequence[Row]) -> str:

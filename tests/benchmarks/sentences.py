@@ -1,9 +1,10 @@
 """Sentences of a known length: every word is one piece of MiniLM's vocabulary, and no two sentences are the same."""
 
-WORDS = (
+TEXT = (
     "the cat sat on a mat and we saw it go up to an old oak by the sea as he had to run for it but she was at a "
     "big red bus in my own way so do not ask me if you can see all of us"
-).split()
+)
+WORDS = TEXT.split()
 SPECIAL = 2  # [CLS] and [SEP]
 
 
