@@ -68,7 +68,7 @@ class Returned:
 
     def visible(self, head: int, rows: Tensor | None = None) -> Tensor:
         """Take the keys of weight exactly 0 as masked: the mask itself is not to be had."""
-        return self.weights(head, rows) > 0
+        return self.weights(head, rows) != 0  # what is no number at all was not masked
 
 
 @dataclass(frozen=True)

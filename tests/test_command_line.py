@@ -1,5 +1,6 @@
 """The engine from a terminal: text for people, JSON for programs, and one plain line on what was wrong."""
 
+import io
 import json
 import os
 import shutil
@@ -9,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from engine import HuggingFaceModel, Mask
 from engine.__main__ import main
 from engine.catalogue import Entry
 from tests.conftest import ROOT
-from tests.tiny_models import build, checkpoint, copied, tiny
+from tests.tiny_models import checkpoint, copied, save_overflowing, tiny
 
 SENTENCE = "The shopkeeper gave the customer a discount because she was a regular"
 SHE, CUSTOMER = 10, 6
@@ -118,11 +118,7 @@ def test_a_model_run_eagerly_says_why_it_has_no_audit(capsys: pytest.CaptureFixt
 
 def test_numbers_that_are_not_finite_are_null_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     """In float16 this model overflows; in text it says so."""
-    module, tokenizer = build("gpt2")
-    with torch.no_grad():
-        module.get_submodule("transformer.h.1.attn.c_attn").weight.mul_(1e4)  # type: ignore[operator, union-attr]
-    for part in (module, tokenizer):
-        part.save_pretrained(tmp_path)
+    save_overflowing(tmp_path)
     asked = ("attend", "The cat sat", "--model", str(tmp_path), "--dtype", "float16", "--layer", "1", "--word", "sat")
     answer = as_json(capsys, *asked)
     assert None in [key["weight"] for key in answer["row"]]
@@ -210,12 +206,16 @@ def test_from_a_real_terminal_it_answers_refuses_and_survives_who_stops_reading(
     assert line.startswith("'nobody' is not in the sentence.")
 
 
-def test_json_keeps_its_letters_where_the_terminal_has_none_for_them():
+def test_json_keeps_its_letters_where_the_terminal_has_none_for_them(monkeypatch: pytest.MonkeyPatch):
     """In plain ASCII they are escaped, and text shows a question mark."""
-    asked = '"$PYTHON" -m engine attend "café" --json'
-    done = in_a_shell(asked, PYTHONIOENCODING="ascii")
-    assert json.loads(done.stdout.decode("ascii"))["word"] == "café"
-    assert b"caf? attends" in in_a_shell(asked.removesuffix(" --json"), PYTHONIOENCODING="ascii").stdout
+    printed = []
+    for more in (["--json"], []):
+        terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", terminal)
+        assert main(["attend", "café", *more]) == 0
+        printed.append(terminal.buffer.getvalue().decode("ascii"))
+    assert json.loads(printed[0])["word"] == "café"
+    assert "caf? attends" in printed[1]
 
 
 def test_a_model_in_the_hubs_cache_is_listed_and_opened_without_a_network(tmp_path: Path):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor, nn
 from transformers import masking_utils
 from transformers.models.bloom import modeling_bloom
@@ -15,6 +16,7 @@ from engine import CaptureError, HuggingFaceModel, Mask, MaskError, ModelError, 
 from engine.backend import BACKEND
 from engine.eager import returned_attention
 from tests.tiny_models import FAMILIES, LONG, RETURNED, SHORT, checkpoint, inputs, padded, save, stock, tiny
+from tests.tiny_tokenizers import wordpiece
 
 every_eager_family = pytest.mark.parametrize("name", sorted(RETURNED))
 
@@ -134,6 +136,35 @@ def test_a_model_that_attends_in_unexpected_places_is_run_eagerly(monkeypatch: p
     card = load(str(checkpoint("llama")), device="cpu").card
     assert card.backend == "eager"
     assert "4 places where 2 were expected" in card.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "sentence"),
+    [
+        ("FNetModel", {"intermediate_size": 64}, "has no attention that can be shown"),
+        ("RwkvModel", {"attention_hidden_size": 32}, "no attention weights at encoder layer 0"),
+        ("BigBirdModel", {"num_attention_heads": 4, "block_size": 4, "num_random_blocks": 2}, "keeps its weights"),
+        ("LongformerModel", {"num_attention_heads": 4, "attention_window": [4, 4]}, "6 × 5 at encoder layer 0, where"),
+    ],
+)
+def test_attention_that_is_none_or_of_another_layout_is_refused(
+    tmp_path: Path, name: str, sizes: dict[str, Any], sentence: str
+):
+    """Bands and blocks of keys are no map of every query and key, and are never labelled as one."""
+    tokenizer, builder = wordpiece(), getattr(transformers, name)
+    config = builder.config_class(vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, **sizes)
+    builder(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=sentence):
+        load(str(tmp_path), device="cpu")
+
+
+@pytest.mark.parametrize(("name", "path"), [("mpnet", "mpnet.encoder.layer"), ("bloom", "transformer.h")])
+def test_an_eager_run_with_a_layer_less_than_when_loaded_raises(tmp_path: Path, name: str, path: str):
+    model = load(str(save(name, tmp_path / name)), device="cpu")
+    keep_layers(model, path, [0])
+    with pytest.raises(CaptureError, match="attention in 1 places, but in 2 when it was loaded"):
+        model.run(SHORT)
 
 
 def test_a_model_without_attention_is_refused_with_a_sentence():

@@ -276,6 +276,16 @@ def save(name: str, folder: Path, model: str = "", **changes: Any) -> Path:
     return folder
 
 
+def save_overflowing(folder: Path) -> Path:
+    """Write a tiny GPT-2 whose second layer is too large for float16, and fine in float32; return the folder."""
+    module, tokenizer = build("gpt2")
+    with torch.no_grad():
+        module.get_submodule("transformer.h.1.attn.c_attn").weight.mul_(1e4)  # type: ignore[operator]
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 @functools.cache
 def checkpoint(name: str) -> Path:
     """A folder with the checkpoint of one family, written once and only to be read."""
