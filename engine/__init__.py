@@ -1,6 +1,7 @@
 """The science of Attention Explorer, usable without a browser: `from engine import load, Mask`."""
 
 from engine.attention import attend, attention_weights
+from engine.audit import Audit
 from engine.card import Card
 from engine.catalogue import Entry, Policy, load, models
 from engine.errors import (
@@ -18,7 +19,7 @@ from engine.measures import attention_entropy
 from engine.recording import recording
 from engine.sites import Kind, Site
 from engine.tokens import Prompt, Token, Word, group_words, pool_words
-from engine.trace import Audit, Trace
+from engine.trace import Trace
 
 __all__ = [
     "Audit",

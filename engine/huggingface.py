@@ -65,6 +65,8 @@ class HuggingFaceModel:
         Raises:
             TextError: there is nothing to read.
         """
+        if not isinstance(text, str) or not isinstance(pair, str | None):
+            raise TextError(f"A text is a string, not {text if not isinstance(text, str) else pair!r}.")
         prompt = self._encode(text, pair)
         rows = vocabulary_of(self.module)
         if max(prompt.ids) >= rows:
@@ -170,8 +172,7 @@ class HuggingFaceModel:
     def _forward(
         self, prompts: Sequence[Prompt], targets: Sequence[Prompt], mask: Mask
     ) -> tuple[Any, dict[Site, Recorded], float]:
-        if not self._plan and not mask.is_native:
-            raise MaskError(f"No other mask can be imposed on {self.card.name}: {self.card.reason}.")
+        self._check_mask(mask)
         inputs = self._inputs(prompts, targets)
         padding: dict[Kind, Tensor] = {"encoder": inputs["attention_mask"].bool()}
         padding["decoder"] = inputs["decoder_attention_mask" if targets else "attention_mask"].bool()
@@ -184,6 +185,15 @@ class HuggingFaceModel:
             milliseconds = 1000 * (time.perf_counter() - start)
         walk.finish()
         return outputs, recorder.recorded, milliseconds
+
+    def _check_mask(self, mask: Mask) -> None:
+        if not isinstance(mask, Mask):
+            raise MaskError(f"A mask is a Mask, such as Mask.causal() or Mask.parse('causal'), not {mask!r}.")
+        if not self._plan and not mask.is_native:
+            raise MaskError(f"No other mask can be imposed on {self.card.name}: {self.card.reason}.")
+        absent = mask.layers - {step.site.layer for step in self._plan if step.site.is_self_attention}
+        if self._plan and absent:
+            raise MaskError(f"{self.card.name} has no layer {min(absent)}: layers count from 0.")
 
     def _call(self, inputs: dict[str, Tensor]) -> Any:
         asked = {} if self._plan else {"output_attentions": True}

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import MaskError
+from engine.rules import Blocking, Causal, Document, Native, Prefix, Rule, Window
 from engine.sites import Site
 
 
@@ -50,118 +51,16 @@ class Visibility:
 
 
 @dataclass(frozen=True)
-class _Rule:
-    """A structure of visibility that knows only positions; the base rule shows everything."""
-
-    name = "BERT-style (bidirectional)"
-    spec = "bidirectional"
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        """Say for query positions (T, 1) and key positions (1, S) what is visible, (T, S)."""
-        return torch.ones_like(query + key, dtype=torch.bool)
-
-
-@dataclass(frozen=True)
-class _Native(_Rule):
-    name = "as trained"
-    spec = "native"
-
-
-@dataclass(frozen=True)
-class _Causal(_Rule):
-    name = "GPT-style (causal)"
-    spec = "causal"
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        return key <= query
-
-
-@dataclass(frozen=True)
-class _Prefix(_Rule):
-    length: int
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"prefix of {self.length}"
-
-    @property
-    def spec(self) -> str:  # type: ignore[override]
-        return f"prefix:{self.length}"
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        return (key <= query) | (key < min(self.length, key.shape[-1]))
-
-
-@dataclass(frozen=True)
-class _Window(_Rule):
-    width: int
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"window of {self.width}"
-
-    @property
-    def spec(self) -> str:  # type: ignore[override]
-        return f"window:{self.width}"
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        return (query - key).abs() < min(self.width, key.shape[-1])  # a number of any size, full beyond the keys
-
-
-@dataclass(frozen=True)
-class _Document(_Rule):
-    lengths: tuple[int, ...]
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return "separate documents of " + ", ".join(map(str, self.lengths))
-
-    @property
-    def spec(self) -> str:  # type: ignore[override]
-        return "document:" + ",".join(map(str, self.lengths))
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        total, keys = sum(self.lengths), key.shape[-1]
-        if total != keys:
-            lengths = ", ".join(map(str, self.lengths))
-            raise MaskError(f"The document lengths {lengths} add up to {total}, not to the {keys} tokens.")
-        counts = torch.tensor(self.lengths, device=key.device)
-        document = torch.arange(len(self.lengths), device=key.device).repeat_interleave(counts)
-        return document[query] == document[key]
-
-
-@dataclass(frozen=True)
-class _Blocking(_Rule):
-    pairs: tuple[tuple[int, int], ...]
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"{len(self.pairs)} blocked pair" + ("s" if len(self.pairs) != 1 else "")
-
-    @property
-    def spec(self) -> str:  # type: ignore[override]
-        return "blocking:" + ",".join(f"{query}>{key}" for query, key in self.pairs)
-
-    def visible(self, query: Tensor, key: Tensor) -> Tensor:
-        seen = super().visible(query, key)
-        offset = key.shape[-1] - query.shape[0]  # the position of the first query
-        for blocked_query, blocked_key in self.pairs:
-            if offset <= blocked_query < key.shape[-1] and blocked_key < key.shape[-1]:
-                seen[blocked_query - offset, blocked_key] = False
-        return seen
-
-
-@dataclass(frozen=True)
 class _Clause:
     """One rule and the sites it speaks about; None means every layer or every head."""
 
-    rule: _Rule
+    rule: Rule
     layers: frozenset[int] | None = None
     heads: frozenset[int] | None = None
 
     def applies(self, site: Site) -> bool:
         """Whether it says anything of its own there; elsewhere the model's own mask holds."""
-        if isinstance(self.rule, _Native) or self.heads == frozenset():
+        if isinstance(self.rule, Native) or self.heads == frozenset():
             return False
         return self.layers is None or site.layer in self.layers
 
@@ -175,7 +74,7 @@ class Mask:
     Write `Mask.native() & Mask.blocking(...)` to cut pairs out of what the model has.
     """
 
-    clauses: tuple[_Clause, ...] = (_Clause(_Native()),)
+    clauses: tuple[_Clause, ...] = (_Clause(Native()),)
 
     @classmethod
     def native(cls) -> Mask:
@@ -185,12 +84,12 @@ class Mask:
     @classmethod
     def bidirectional(cls) -> Mask:
         """Every query sees every key, as in BERT."""
-        return cls((_Clause(_Rule()),))
+        return cls((_Clause(Rule()),))
 
     @classmethod
     def causal(cls) -> Mask:
         """Every query sees itself and what came before, as in GPT."""
-        return cls((_Clause(_Causal()),))
+        return cls((_Clause(Causal()),))
 
     @classmethod
     def prefix(cls, length: int) -> Mask:
@@ -199,7 +98,7 @@ class Mask:
         Raises:
             MaskError: the length is negative or no whole number.
         """
-        return cls((_Clause(_Prefix(_whole(length, "A prefix", 0))),))
+        return cls((_Clause(Prefix(_whole(length, "A prefix", 0))),))
 
     @classmethod
     def window(cls, width: int) -> Mask:
@@ -208,7 +107,7 @@ class Mask:
         Raises:
             MaskError: the width is below 1 or no whole number.
         """
-        return cls((_Clause(_Window(_whole(width, "A window", 1))),))
+        return cls((_Clause(Window(_whole(width, "A window", 1))),))
 
     @classmethod
     def document(cls, lengths: Iterable[int]) -> Mask:
@@ -217,7 +116,7 @@ class Mask:
         Raises:
             MaskError: a length is below 1, or (when used) they do not add up to the number of tokens.
         """
-        return cls((_Clause(_Document(tuple(_whole(n, "A document", 1) for n in lengths))),))
+        return cls((_Clause(Document(tuple(_whole(n, "A document", 1) for n in lengths))),))
 
     @classmethod
     def blocking(cls, pairs: Iterable[tuple[int, int]]) -> Mask:
@@ -227,7 +126,7 @@ class Mask:
             MaskError: a position is negative or no whole number.
         """
         checked = {(_whole(query, "A query", 0), _whole(key, "A key", 0)) for query, key in pairs}
-        return cls((_Clause(_Blocking(tuple(sorted(checked)))),))
+        return cls((_Clause(Blocking(tuple(sorted(checked)))),))
 
     @classmethod
     def parse(cls, text: str) -> Mask:
@@ -257,7 +156,12 @@ class Mask:
     @property
     def is_native(self) -> bool:
         """Whether this mask changes nothing anywhere."""
-        return all(isinstance(clause.rule, _Native) for clause in self.clauses)
+        return all(isinstance(clause.rule, Native) for clause in self.clauses)
+
+    @property
+    def layers(self) -> frozenset[int]:
+        """The layers that some part of this mask is limited to; empty where nothing is limited."""
+        return frozenset().union(*(clause.layers or () for clause in self.clauses))
 
     @property
     def name(self) -> str:
@@ -318,8 +222,8 @@ class Mask:
             return native
         clause = self.clauses[0]
         plain = len(self.clauses) == 1 and clause.heads is None and (padding is None or bool(padding.all()))
-        if plain and type(clause.rule) in (_Rule, _Causal):
-            return Visibility(causal=isinstance(clause.rule, _Causal))
+        if plain and type(clause.rule) in (Rule, Causal):
+            return Visibility(causal=isinstance(clause.rule, Causal))
         heads, queries, keys = shape
         own = native.rows(torch.arange(queries, device=device), queries, keys)
         if own is None:

@@ -8,26 +8,21 @@ Dimensions: B batch, L layers, H heads, G key-value heads, T queries, S keys, D 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.attention import BLOCK_SCORES, rows_at_once
+from engine.audit import Audit, compared
 from engine.card import Card
 from engine.errors import ShapeError
 from engine.masks import Mask
-from engine.recording import Recorded, audit_rows
+from engine.recording import Recorded
 from engine.sites import KINDS, Kind, Site
 from engine.tokens import Prompt, Token
-
-AUDIT_ALL_ROWS = 512
-
-# How far W V may stray from the kernel's output, relative to the largest output: a few units of the last place kept.
-TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 
 
 @dataclass(frozen=True)
@@ -71,39 +66,7 @@ class Returned:
         return self.weights(head, rows) != 0  # what is no number at all was not masked
 
 
-@dataclass(frozen=True)
-class Audit:
-    """How closely the shown weights, times V, give what the fast kernel returned.
-
-    Attributes:
-        relative: the largest difference over the largest output, at the worst site; None where there is no audit.
-        absolute: the largest difference itself.
-        rows: "all", or how many rows of every head were compared.
-        tolerance: what `relative` may be at this precision.
-        reason: why there is no audit, or which outputs are not finite; empty where all is well.
-    """
-
-    relative: float | None
-    absolute: float | None
-    rows: str
-    tolerance: float
-    reason: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether the picture is what the kernel computed, to the precision it computes in."""
-        return self.relative is not None and self.relative <= self.tolerance and not self.reason
-
-    def __str__(self) -> str:
-        if self.relative is None:
-            return f"no audit: {self.reason}"
-        verdict = f"audit {self.relative:.0e}, {self.rows} rows"
-        if self.relative > self.tolerance:
-            verdict += f" — above {self.tolerance:.0e}, do not trust these weights"
-        return verdict + (f"; {self.reason}" if self.reason else "")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """What one run left: the prompt, and at every site what was recorded.
 
@@ -120,8 +83,12 @@ class Trace:
     prompt: Prompt
     target: Prompt | None
     mask: Mask
-    sites: Mapping[Site, Recorded | Returned] = field(repr=False)
+    sites: Mapping[Site, Recorded | Returned]
     milliseconds: float
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{kind} {self.layers(kind)} × {self.heads(kind)}" for kind in self.kinds)
+        return f"Trace({self.card.name}, {len(self.tokens)} tokens, {sizes}, {self.mask.name}, {self.backend})"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -277,23 +244,10 @@ class Trace:
 
     def audit(self) -> Audit:
         """Multiply the shown weights with V at every site and compare with what the kernel returned."""
-        if not self.sites or any(isinstance(recorded, Returned) for recorded in self.sites.values()):
+        recorded = {site: held for site, held in self.sites.items() if isinstance(held, Recorded)}
+        if not recorded or len(recorded) < len(self.sites):
             return Audit(None, None, "no", 0.0, self.card.reason or "the model returned its own weights")
-        relative = absolute = tolerance = 0.0
-        broken, sampled = [], []
-        for site, recorded in self.sites.items():
-            difference, largest, rows = _compare(recorded)  # type: ignore[arg-type]
-            tolerance = max(tolerance, TOLERANCES[recorded.call.q.dtype])  # type: ignore[union-attr]
-            if rows < recorded.queries:
-                sampled.append(rows)
-            if not (math.isfinite(difference) and math.isfinite(largest)):
-                broken.append(str(site))
-                continue
-            absolute = max(absolute, difference)
-            if difference:
-                relative = max(relative, difference / largest if largest else math.inf)
-        reason = f"numbers that are not finite at {', '.join(broken)}" if broken else ""
-        return Audit(relative, absolute, str(min(sampled)) if sampled else "all", tolerance, reason)
+        return compared(recorded)
 
     def _sequence(self, of_target: bool) -> tuple[Token, ...]:
         return self.target.tokens if of_target and self.target is not None else self.prompt.tokens
@@ -342,24 +296,3 @@ def _thumbnails(recorded: Recorded | Returned, size: tuple[int, int]) -> Tensor:
     pooled = torch.stack([band for band in bands if band is not None], dim=1)  # (H, height, S)
     columns = (torch.arange(keys) * width // keys).bincount().tolist()
     return torch.stack([part.amax(dim=2) for part in pooled.split(columns, dim=2)], dim=2).float().cpu()
-
-
-def _compare(recorded: Recorded) -> tuple[float, float, int]:
-    """Return the largest difference between W V and the kernel's output, the largest output, and how many rows."""
-    output, rows = recorded.output, recorded.rows
-    if rows is None:
-        rows = torch.arange(recorded.queries, device=output.device)
-        if recorded.queries > AUDIT_ALL_ROWS:
-            rows = audit_rows(recorded.queries, output.device)
-            output = output[:, :, rows]
-    call = recorded.call
-    repeats = recorded.heads // recorded.kv_heads
-    at_once = rows_at_once(BLOCK_SCORES, recorded.heads * recorded.keys, output.device)
-    difference = largest = torch.zeros((), device=output.device)
-    for block, expected in zip(rows.split(at_once), output.split(at_once, dim=2), strict=True):
-        weights = call.weights(block)  # (1, H, R, S)
-        v = call.v.to(weights.dtype)
-        mixed = (weights.unflatten(1, (-1, repeats)) @ v.unsqueeze(2)).flatten(1, 2)  # (1, H, R, E)
-        difference = torch.maximum(difference, (mixed - expected).abs().max())
-        largest = torch.maximum(largest, expected.abs().max())
-    return float(difference), float(largest), len(rows)

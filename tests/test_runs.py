@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine import Mask, ModelError, ShapeError, TextError, Trace, load
+from engine import Mask, MaskError, ModelError, ShapeError, TextError, Trace, load
 from tests.tiny_models import LONG, RECORDED, RETURNED, SHORT, inputs, save, stock, tiny
 
 TEXTS = (SHORT, LONG, "Hello there world, hi!")
@@ -174,3 +174,23 @@ def test_two_sentences_to_compare_differ_in_segment():
     with torch.inference_mode():
         returned = stock("bert")(**given, output_attentions=True).attentions
     torch.testing.assert_close(trace.weights(1), returned[1][0], rtol=0, atol=1e-5)
+
+
+def test_what_is_no_mask_or_no_text_is_refused_with_what_would_do() -> None:
+    model = tiny("bert")
+    with pytest.raises(MaskError, match=r"Mask\.causal\(\).*'causal'"):
+        model.run("hello there", mask="causal")  # type: ignore[arg-type]
+    with pytest.raises(TextError, match="not None"):
+        model.run(None)  # type: ignore[arg-type]
+
+
+def test_a_mask_for_a_layer_that_is_not_there_is_refused() -> None:
+    model = tiny("bert")
+    with pytest.raises(MaskError, match="no layer 9"):
+        model.run("hello there", mask=Mask.causal().only(layers=[0, 9]))
+
+
+def test_a_trace_prints_in_one_short_line() -> None:
+    printed = repr(tiny("bert").run("hello there"))
+    assert len(printed) < 120
+    assert "as trained" in printed

@@ -1,12 +1,8 @@
-"""Traces: exact slices of what was recorded, thumbnails against pooling written out, audits that notice.
-
-B batch, H heads, G key-value heads, T queries, S keys, D head width.
-"""
+"""Traces: exact slices of what was recorded, and thumbnails against pooling written out."""
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -15,116 +11,25 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from engine import trace as module
-from engine.attention import attend
-from engine.card import Card
 from engine.errors import ShapeError
 from engine.masks import Mask
 from engine.recording import Recorded, recording
 from engine.sites import Kind, Site
-from engine.tokens import Prompt, Token
-from engine.trace import Audit, Returned, Trace
-
-HEADS, GROUPS, WIDTH = 4, 2, 4
-NATIVE = Mask.native()
-
-
-def card(*kinds: Kind, backend: str = "sdpa", reason: str = "") -> Card:
-    return Card(
-        id="tiny",
-        name="Tiny",
-        family="tiny",
-        kinds=kinds,
-        layers=2,
-        heads=HEADS,
-        kv_heads=GROUPS,
-        windows=(None, None),
-        positions="none",
-        parameters=0,
-        limit=None,
-        licence="none",
-        source="drawn at random",
-        backend=backend,
-        reason=reason,
-        device="cpu",
-        dtype="float32",
-    )
-
-
-def prompt(count: int, letter: str = "t") -> Prompt:
-    tokens = tuple(Token(f"{letter}{n}", f"{letter}{n}", n, n, False, None, None) for n in range(count))
-    return Prompt(" ".join(token.text for token in tokens), None, tokens, (), (), count)
-
-
-class Stack:
-    """Attention layers with random projections, one after another, nothing in between."""
-
-    def __init__(self, kind: Kind, layers: int, dtype: torch.dtype, **extra: Any) -> None:
-        draw = torch.Generator().manual_seed(len(kind))
-        sizes = [(width * WIDTH, HEADS * WIDTH) for width in (HEADS, GROUPS, GROUPS)]
-        self.projections = [
-            [torch.randn(size, generator=draw).to(dtype) / WIDTH for size in sizes] for _ in range(layers)
-        ]
-        self.kind, self.extra = kind, extra
-
-    def __call__(self, x: Tensor, source: Tensor | None = None) -> Tensor:
-        for layer, projections in enumerate(self.projections):
-            origins = (x, x if source is None else source, x if source is None else source)
-            q, k, v = (
-                (origin @ projection.T).unflatten(-1, (-1, WIDTH)).transpose(1, 2)  # (B, H, T, D)
-                for origin, projection in zip(origins, projections, strict=True)
-            )
-            x = attend(Site(self.kind, layer), q, k, v, **self.extra).transpose(1, 2).flatten(2)
-        return x
-
-
-def text(count: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(1, count, HEADS * WIDTH, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def traced(
-    count: int = 9,
-    kind: Kind = "decoder",
-    dtype: torch.dtype = torch.float32,
-    imposed: Mask = NATIVE,
-    **extra: Any,
-) -> Trace:
-    """A run of two layers over `count` random tokens, causal unless told otherwise."""
-    with recording(imposed) as recorder:
-        Stack(kind, 2, dtype, **({"mask": Mask.causal()} | extra))(text(count, dtype=dtype))
-    return Trace(card(kind), prompt(count), None, imposed, recorder.recorded, 1.0)
-
-
-def translated(source: int = 9, target: int = 5) -> Trace:
-    """A run of an encoder, a decoder and the cross-attention from one to the other."""
-    with recording() as recorder:
-        memory = Stack("encoder", 2, torch.float32)(text(source))
-        hidden = Stack("decoder", 2, torch.float32, mask=Mask.causal())(text(target, seed=1))
-        Stack("cross", 2, torch.float32)(hidden, memory)
-    kinds: tuple[Kind, ...] = ("encoder", "decoder", "cross")
-    return Trace(card(*kinds), prompt(source), prompt(target, "u"), Mask.native(), recorder.recorded, 1.0)
-
-
-def eager(count: int = 6) -> Trace:
-    """The same run as a model would return it, weights alone."""
-    sites = {site: Returned(held.weights()[None]) for site, held in traced(count).sites.items()}
-    return Trace(
-        card("decoder", backend="eager", reason="it has a path of its own"),
-        prompt(count),
-        None,
-        Mask.native(),
-        sites,
-        1,
-    )
-
-
-def changed(trace: Trace, site: Site, change: Callable[[Recorded], Recorded]) -> Trace:
-    held = trace.sites[site]
-    assert isinstance(held, Recorded)
-    return replace(trace, sites={**trace.sites, site: change(held)})
-
-
-def exact(actual: Tensor, expected: Tensor) -> None:
-    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-7)
+from engine.trace import Trace
+from tests.stacks import (
+    GROUPS,
+    HEADS,
+    WIDTH,
+    Stack,
+    card,
+    changed,
+    eager,
+    exact,
+    prompt,
+    text,
+    traced,
+    translated,
+)
 
 
 def test_identical_tokens_read_causally_give_1_over_t_plus_1_in_the_trace():
@@ -269,136 +174,6 @@ def test_the_largest_weight_of_a_head_is_in_its_overview():
     trace = traced(100)
     for layer, thumbnails in enumerate(trace.overview()):
         exact(thumbnails.amax(dim=(1, 2)), trace.weights(layer).amax(dim=(1, 2)))
-
-
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {},
-        {"mask": None},
-        {"mask": torch.rand(9, 9, generator=torch.Generator().manual_seed(0)) > 0.5},
-        {"bias": torch.linspace(-2, 2, 9 * 9).reshape(9, 9)},
-        {"softcap": 2.0},
-        {"sinks": torch.arange(HEADS).float()},
-        {"scale": 1.0},
-    ],
-)
-@pytest.mark.parametrize("imposed", [Mask.native(), Mask.bidirectional(), Mask.window(2).only(heads=[1])])
-def test_the_audit_finds_that_shown_weights_are_those_used(extra: dict[str, Any], imposed: Mask):
-    audit = traced(imposed=imposed, **extra).audit()
-    assert audit.relative is not None
-    assert audit.relative <= 1e-6
-    assert audit.passed
-    assert (audit.rows, audit.tolerance, audit.reason) == ("all", 1e-5, "")
-
-
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"),
-    [(torch.float64, 1e-10), (torch.float32, 1e-5), (torch.float16, 5e-3), (torch.bfloat16, 3e-2)],
-)
-def test_the_audit_passes_at_every_precision_and_says_what_it_tolerates(dtype: torch.dtype, tolerance: float):
-    audit = traced(30, dtype=dtype).audit()
-    assert audit.passed, str(audit)
-    assert audit.tolerance == tolerance
-
-
-def test_the_audit_is_relative_to_the_largest_output():
-    """An output off by 0.5 whose largest is 4 is off by an eighth."""
-    trace = traced()
-    site = Site("decoder", 0)
-    held = trace.sites[site]
-    assert isinstance(held, Recorded)
-    output = held.output * (4 / held.output.abs().max())
-    scaled = replace(held, call=replace(held.call, v=held.call.v * (4 / held.output.abs().max())), output=output)
-    smallest = int(output[0, 0, 0].abs().argmin())
-    output[0, 0, 0, smallest] += 0.5
-    audit = replace(trace, sites={site: scaled}).audit()
-    assert audit.absolute == pytest.approx(0.5, rel=1e-5)
-    assert audit.relative == pytest.approx(0.125, rel=1e-5)
-    assert not audit.passed
-    assert "above 1e-05, do not trust these weights" in str(audit)
-
-
-def tampered(part: str) -> Callable[[Recorded], Recorded]:
-    def change(held: Recorded) -> Recorded:
-        altered = getattr(held.call, part).clone()
-        altered[0, 1, 4, 2] += 0.01
-        return replace(held, call=replace(held.call, **{part: altered}))
-
-    return change
-
-
-@pytest.mark.parametrize("part", ["q", "k", "v"])
-def test_the_audit_notices_a_number_changed_by_a_hundredth(part: str):
-    assert not changed(traced(), Site("decoder", 1), tampered(part)).audit().passed
-
-
-@pytest.mark.parametrize("count", [9, 600])
-def test_the_audit_notices_a_mask_that_was_not_the_one_used(count: int):
-    def bare(held: Recorded) -> Recorded:
-        return replace(held, call=replace(held.call, visibility=replace(held.call.visibility, causal=False)))
-
-    assert not changed(traced(count), Site("decoder", 0), bare).audit().passed
-
-
-def test_the_audit_notices_an_output_of_nothing_but_zeros():
-    silent = changed(traced(), Site("decoder", 1), lambda held: replace(held, output=torch.zeros_like(held.output)))
-    audit = silent.audit()
-    assert not audit.passed
-    assert audit.relative == math.inf
-
-
-def test_the_audit_passes_where_nothing_is_visible_and_nothing_came_out():
-    audit = traced(mask=torch.zeros(9, 9).bool()).audit()
-    assert (audit.relative, audit.absolute, audit.passed) == (0.0, 0.0, True)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_the_audit_names_the_place_where_numbers_are_not_finite(value: float):
-    def broken(held: Recorded) -> Recorded:
-        output = held.output.clone()
-        output[0, 2, 5, 1] = value
-        return replace(held, output=output)
-
-    audit = changed(traced(), Site("decoder", 1), broken).audit()
-    assert audit.reason == "numbers that are not finite at decoder layer 1"
-    assert not audit.passed
-    assert audit.relative is not None
-    assert audit.relative <= 1e-6
-    assert "do not trust" not in str(audit)
-    assert str(audit).endswith("; numbers that are not finite at decoder layer 1")
-
-
-@pytest.mark.parametrize(("count", "rows"), [(1, "all"), (512, "all"), (513, "64"), (4097, "64")])
-def test_the_audit_looks_at_all_rows_up_to_512_and_then_at_64(count: int, rows: str):
-    held = traced(count).sites
-    audit = Trace(card("decoder"), prompt(count), None, Mask.native(), held, 1.0).audit()
-    assert audit.rows == rows
-    assert audit.passed
-
-
-def test_the_audit_takes_blocks_of_rows_without_another_result(monkeypatch: pytest.MonkeyPatch):
-    trace = traced(50)
-    whole = trace.audit()
-    monkeypatch.setattr(module, "BLOCK_SCORES", 7 * HEADS * 50)
-    audit = trace.audit()
-    assert audit.passed
-    assert audit.absolute == pytest.approx(whole.absolute, abs=2e-6)
-
-
-def test_the_audit_of_a_short_sentence_from_a_long_batch_says_how_few_rows_it_had():
-    trace = traced(5000)
-    cut = slice(0, 100)
-    sites = {site: held.item(0, cut, cut) for site, held in trace.sites.items() if isinstance(held, Recorded)}
-    audit = Trace(card("decoder"), prompt(100), None, Mask.native(), sites, 1.0).audit()
-    assert audit.rows == "2"
-    assert audit.passed
-
-
-def test_an_audit_reads_as_a_sentence():
-    assert str(Audit(3e-7, 3e-7, "all", 1e-5)) == "audit 3e-07, all rows"
-    assert str(Audit(None, None, "no", 0.0, "run eagerly")) == "no audit: run eagerly"
-    assert not Audit(None, None, "no", 0.0, "run eagerly").passed
 
 
 def test_returned_weights_are_shown_as_they_are_and_cannot_be_audited():
