@@ -30,9 +30,11 @@ TICK_FONT = 13
 TICK_LENGTH = 14
 TICK_LENGTH_SMALL = 9
 BAR_LENGTH = 200
-FINE = 40  # tokens beyond which cells are too small for lines between them
+FINE = 46  # tokens beyond which cells are too small for lines between them
+AXIS_LETTER = 6.3  # pixels, of an axis title on average
 MOST_HATCHES = 1000
-_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_STEPS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_ENDINGS = {2: "nd", 3: "rd"}
 
 
 def literal(text: str) -> str:
@@ -67,6 +69,7 @@ def map_figure(
     title: str,
     dark: bool,
     size: int,
+    width: int | None = None,
     row: int | None = None,
     column: int | None = None,
 ) -> go.Figure:
@@ -78,10 +81,10 @@ def map_figure(
         title: one line above the map, drawn literally.
         dark: True on a dark page.
         size: height of the whole figure in pixels; small maps go without axis titles.
+        width: the least width it will be shown at; None where that is more than its height.
         row, column: the selected query and key, which are labelled even where ticks are thinned.
     """
-    small = size < SMALL
-    pixels = max(size - (110 if small else 196), 60)
+    small, pixels = size < SMALL, cells_pixels(size, width)
     x, x_names = _axis_pair(keys, "" if small else "key (attended to)", pixels, 18, column)
     y, y_names = _axis_pair(queries, "" if small else "query (attends)", pixels, 15, row)
     across, down = [-0.5, len(keys) - 0.5], [len(queries) - 0.5, -0.5]
@@ -101,11 +104,19 @@ def map_figure(
             **({"y": 1, "yanchor": "bottom"} if small else {"y": 0, "yref": "container", "yanchor": "bottom"}),
         },
         "xaxis": x_names | {"range": across},
-        "yaxis": y_names | {"range": down} | square,
+        "yaxis": y_names | {"range": down, "constraintoward": "top"} | square,
         "xaxis2": x | {"range": across, "matches": "x", "overlaying": "x", "tickangle": -45, "side": "bottom"},
-        "yaxis2": y | {"range": down, "matches": "y", "overlaying": "y", "side": "left"},
+        "yaxis2": y | {"range": down, "constraintoward": "top", "matches": "y", "overlaying": "y", "side": "left"},
     }
     return go.Figure(layout=layout)
+
+
+def cells_pixels(size: int, width: int | None) -> int:
+    """Return the pixels that the cells of a map have on its shorter side, beside titles, labels and bar."""
+    small = size < SMALL
+    down = size - (110 if small else 196)
+    across = down if width is None else width - (84 if small else 104)
+    return max(min(down, across), 60)
 
 
 def _title(text: str) -> dict[str, Any]:
@@ -126,7 +137,10 @@ def _axis_pair(
     limit = TICK_LENGTH if title else TICK_LENGTH_SMALL
     ticks = [literal(shortened(printable(labels[position]), limit)) for position in positions]
     texts = [f"<b>{tick}</b>" if at == selected else tick for at, tick in zip(positions, ticks, strict=True)]
-    note = f"{title}, every {step}{'nd' if step == 2 else 'th'} labelled" if title and step > 1 else title
+    ordinal = f"{step}{_ENDINGS.get(step, 'th')}"
+    note = f"{title}, every {ordinal} labelled" if title and step > 1 else title
+    if len(note) * AXIS_LETTER > pixels:
+        note = title
     bare = {
         "type": "linear",
         "tickmode": "array",
@@ -176,6 +190,7 @@ def add_key(
             "outlinewidth": 0,
             "tickfont": {"size": 12},
             "tickangle": 0,
+            "ticklabeloverflow": "allow",  # else a label at the end goes missing while the figure finds its width
             "lenmode": "pixels",
             "len": BAR_LENGTH,
             "x": 0,

@@ -17,6 +17,7 @@ from app.charts_axes import (
     add_hatch,
     add_key,
     add_outline,
+    cells_pixels,
     empty_figure,
     map_figure,
     rectangles,
@@ -24,7 +25,7 @@ from app.charts_axes import (
 from app.charts_inputs import Bools, Floats, checked_index, checked_mask, checked_shape, checked_values
 from app.charts_scales import weight_scale
 
-MOST_INFINITIES = 16
+LEAST_INFINITY = 11  # pixels of a cell, below which −∞ cannot be read in it
 
 
 def heatmap(
@@ -41,6 +42,7 @@ def heatmap(
     row: int | None = None,
     column: int | None = None,
     size: int = 560,
+    width: int | None = None,
 ) -> go.Figure:
     """Draw attention weights, one square per query and key.
 
@@ -56,6 +58,7 @@ def heatmap(
         floor: weights below it, from 0 to 1, get the colour of 0; their hover stays exact.
         row, column: the selected query and key, outlined.
         size: height of the figure in pixels.
+        width: the least width it will be shown at, in pixels; None where that is more than its height.
 
     Raises:
         ShapeError: shapes differ, or row or column lies outside the map.
@@ -69,7 +72,7 @@ def heatmap(
     percent = np.where(seen, weights.astype(np.float32) * 100, np.nan).astype(np.float32)
     scale = weight_scale(percent, unit=unit, row=row, log=log, floor=floor * 100)
     colours = palette.SCALE_DARK if dark else palette.SCALE_LIGHT
-    figure = map_figure(queries, keys, title=title, dark=dark, size=size, row=row, column=column)
+    figure = map_figure(queries, keys, title=title, dark=dark, size=size, width=width, row=row, column=column)
     gap = _gap(weights)
     if not seen.all():
         _add_masked(figure, seen, "%{y} → %{x} masked", dark=dark, gap=gap)
@@ -90,6 +93,7 @@ def mask_matrix(
     padding: Sequence[bool] | None = None,
     row: int | None = None,
     size: int = 260,
+    width: int | None = None,
 ) -> go.Figure:
     """Draw which key each query may see: one colour for visible, hatched grey for hidden.
 
@@ -102,6 +106,7 @@ def mask_matrix(
         padding: T flags, True where the query is padding; such rows are greyed throughout.
         row: the selected query, outlined.
         size: height of the figure in pixels.
+        width: the least width it will be shown at, in pixels; None where that is more than its height.
 
     Raises:
         ShapeError: shapes differ, or row lies outside the map.
@@ -112,7 +117,7 @@ def mask_matrix(
     checked_index("row", row, len(queries))
     if not seen.size:
         return empty_figure(title, dark, size)
-    figure = map_figure(queries, keys, title=title, dark=dark, size=size, row=row)
+    figure = map_figure(queries, keys, title=title, dark=dark, size=size, width=width, row=row)
     gap = _gap(seen)
     shown = seen & ~padded[:, None]
     colour = palette.VISIBLE_DARK if dark else palette.VISIBLE_LIGHT
@@ -137,7 +142,10 @@ def scores_figure(
     dark: bool = False,
     stage: Literal["before", "after"] = "before",
     title: str = "",
+    row: int | None = None,
+    reach: float | None = None,
     size: int = 460,
+    width: int | None = None,
 ) -> go.Figure:
     """Draw the scaled scores that go into the softmax, on a scale that is neutral at 0.
 
@@ -149,29 +157,36 @@ def scores_figure(
         dark: True on a dark page.
         stage: "before" the mask every score is shown; "after" it masked cells are −∞.
         title: one line that names layer and head.
+        row: the selected query, outlined.
+        reach: the scale goes from minus this to this, so that two figures can share one; None for the largest
+            score that is shown.
         size: height of the figure in pixels.
+        width: the least width it will be shown at, in pixels; None where that is more than its height.
 
     Raises:
-        ShapeError: shapes differ.
+        ShapeError: shapes differ, or row lies outside the map.
         CaptureError: a shown score is not a finite number.
     """
     shape = (len(queries), len(keys))
     seen = checked_mask(visible, shape) if stage == "after" else np.ones(shape, dtype=np.bool_)
     scores, seen = checked_values(scores, queries, keys, seen)
+    checked_index("row", row, len(queries))
     if not scores.size:
         return empty_figure(title, dark, size)
     shown = np.where(seen, scores, np.nan).astype(np.float32)
-    reach = float(np.abs(scores[seen]).max(initial=0)) or 1.0
-    figure = map_figure(queries, keys, title=title, dark=dark, size=size)
+    reach = reach or float(np.abs(scores[seen]).max(initial=0)) or 1.0
+    figure = map_figure(queries, keys, title=title, dark=dark, size=size, width=width, row=row)
     gap = _gap(scores)
     if not seen.all():
-        writes = max(shape) <= MOST_INFINITIES
+        cell = cells_pixels(size, width) / max(shape)
+        writes = cell >= LEAST_INFINITY
         _add_masked(figure, seen, "%{y} · %{x} −∞ (masked)", dark=dark, gap=gap, hatch=not writes)
         if writes:
-            _write_infinities(figure, ~seen, dark)
+            _write_infinities(figure, ~seen, min(10.0, round(cell / 1.55, 1)), dark)
     colours = palette.DIVERGING_DARK if dark else palette.DIVERGING_LIGHT
     stops: list[list[float | str]] = [[place, colour] for place, colour in colours]
     _add_cells(figure, shown, (-reach, reach), stops, "%{y} · %{x} %{z:.3f}", gap)
+    add_outline(figure, shape, row, None, dark)
     ticks = [-reach, 0, reach]
     add_key(
         figure,
@@ -218,7 +233,7 @@ def _add_masked(figure: go.Figure, seen: Bools, hover: str, *, dark: bool, gap: 
         add_hatch(figure, ~seen, dark=dark, name="masked")
 
 
-def _write_infinities(figure: go.Figure, masked: Bools, dark: bool) -> None:
+def _write_infinities(figure: go.Figure, masked: Bools, size: float, dark: bool) -> None:
     rows, columns = np.nonzero(masked)
     figure.add_scatter(
         x=columns.tolist(),
@@ -227,5 +242,5 @@ def _write_infinities(figure: go.Figure, masked: Bools, dark: bool) -> None:
         text="−∞",
         hoverinfo="skip",
         showlegend=False,
-        textfont={"size": 10, "color": palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT},
+        textfont={"size": size, "color": palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT},
     )

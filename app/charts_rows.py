@@ -18,7 +18,8 @@ from app import palette
 from app.charts_inputs import Bools, Floats, checked_shape, checked_values, isolated, printable, shortened
 
 LABEL_LENGTH = 20
-BAR_HEIGHT = 13
+ROW_HEIGHT, LEGEND_LINE, AXIS_HEIGHT = 30, 24, 48  # pixels; a row holds two bars
+MOST_ON_ONE_LINE = 26  # letters of both names in the legend, beyond which they stand below each other
 
 
 def comparison(
@@ -30,6 +31,7 @@ def comparison(
     after_name: str,
     masked_after: ArrayLike | None = None,
     top: int | None = None,
+    floor: float = 0.0,
     dark: bool = False,
 ) -> alt.LayerChart:
     """Draw the chosen word's row before and after a change of mask: two bars per key, keys in sentence order.
@@ -41,6 +43,7 @@ def comparison(
         before_name, after_name: what the legend calls the two rows; shown literally.
         masked_after: (S,), True where the key is hidden after the change; its bar is the word "masked".
         top: how many keys to keep, those with the largest weight in either row; None keeps all.
+        floor: keys that stay below it in both rows are left out, from 0 to 1.
         dark: True on a dark page.
 
     Raises:
@@ -51,9 +54,10 @@ def comparison(
     for what, array in (("weights before", before), ("weights after", after), ("masked flags", masked)):
         checked_shape(what, np.shape(array), (len(labels),), "the labels", "(keys)")
     pair, _ = checked_values(np.stack([before, after]), ["", ""], labels, np.stack([~np.zeros_like(masked), ~masked]))
-    if not len(labels):
+    larger = np.where(masked, pair[0], pair.max(axis=0)) if len(labels) else np.zeros(0)
+    kept = [position for position in _strongest(larger, top) if larger[position] >= floor]
+    if not kept:
         return _no_data(dark)
-    kept = _strongest(np.where(masked, pair[0], pair.max(axis=0)), top)
     frame = _comparison_frame(pair, labels, masked, kept, (before_name, after_name))
     return _paired_bars(frame, labels, (before_name, after_name), dark)
 
@@ -123,10 +127,13 @@ def _paired_bars(frame: pd.DataFrame, labels: Sequence[str], names: tuple[str, s
         labelColor=ink,
         labelLimit=400,
         symbolType="square",
-        direction="horizontal",
+        direction="horizontal" if len("".join(names)) <= MOST_ON_ONE_LINE else "vertical",
     )
-    base = alt.Chart(frame, height=alt.Step(BAR_HEIGHT)).encode(
-        y=alt.Y("position:O", sort=None, axis=words, scale=alt.Scale(paddingInner=0.3)),
+    # The order is spelt out: a chart that is redrawn with other words keeps the order it had otherwise.
+    order = sorted(set(frame["position"].tolist()))
+    lines = 1 if legend.direction == "horizontal" else 2
+    base = alt.Chart(frame, height=len(order) * ROW_HEIGHT + lines * LEGEND_LINE + AXIS_HEIGHT).encode(
+        y=alt.Y("position:O", sort=order, axis=words, scale=alt.Scale(domain=order, paddingInner=0.2)),
         yOffset=alt.YOffset("stage:O", sort=[0, 1]),
         x=alt.X("percent:Q", axis=percents, scale=alt.Scale(domainMin=0)),
         tooltip=[alt.Tooltip("key:N"), alt.Tooltip("mask:N"), alt.Tooltip("weight:N")],
@@ -172,5 +179,8 @@ def ranking_frame(values: Iterable[tuple[int, int, float]]) -> pd.DataFrame:
 
 
 def entropy_text(bits: float) -> str:
-    """Return an entropy in both units: "2.00 bits (1.386 nats)"."""
-    return f"{bits:.2f} bits ({bits * math.log(2):.3f} nats)"
+    """Return an entropy in both units and as a count: "2.00 bits (1.39 nats), as spread out as over 4 equal tokens"."""
+    bits = abs(bits)  # of a single token it is minus zero
+    count = round(2**bits)
+    spread = f"as spread out as over {count:,} equal tokens" if count > 1 else "as good as all on one token"
+    return f"{bits:.2f} bits ({bits * math.log(2):.2f} nats), {spread}"

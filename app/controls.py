@@ -14,6 +14,7 @@ from engine.masks import Mask
 
 MASK_NAMES = {"native": "As trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
 _UNITS = {"words": "Words", "tokens": "Tokens"}
+_SPECIALS = {"hidden": "Hidden", "shown": "Shown", "left out": "Left out, the rest rescaled"}
 _AVERAGES = {"head": "One head", "layer": "Mean of the layer", "all": "Mean of all heads"}
 _HEADS_BY = {"weights": "Their maps", "pair": "The picked pair"}
 _COLOURS = {"linear": "Even steps", "log": "Bring out small weights"}
@@ -107,11 +108,7 @@ def _pick_example() -> None:
 
 def _more() -> None:
     st.segmented_control("Show", list(_UNITS), format_func=_UNITS.__getitem__, required=True, **state.mirror("unit"))
-    st.toggle("Show special tokens, such as [CLS]", **state.mirror("specials"))
-    st.toggle(
-        "Leave special tokens out and let each row sum to 100 % again",
-        **state.mirror("renormalise"),
-    )
+    _special_tokens()
     st.segmented_control(
         "Heads", list(_AVERAGES), format_func=_AVERAGES.__getitem__, required=True, **state.mirror("average")
     )
@@ -125,4 +122,26 @@ def _more() -> None:
         required=True,
         **state.mirror("heads_by"),
     )
-    st.slider("Hide weights below", 0, 100, format="%d %%", **state.mirror("threshold"))
+    st.slider("Hide weights below", 0, 100, format="%d\u202f%%", **state.mirror("threshold"))
+
+
+def _special_tokens() -> None:
+    """Draw one choice for two fields: shown and rescaled away at once makes no sense, and rescaled wins."""
+    asked = state.asked()
+    st.session_state["special_tokens"] = "left out" if asked.renormalise else "shown" if asked.specials else "hidden"
+    st.segmented_control(
+        "Special tokens, such as [CLS]",
+        list(_SPECIALS),
+        format_func=_SPECIALS.__getitem__,
+        required=True,
+        key="special_tokens",
+        help="Hidden: they keep their share of the attention, which is told but not drawn. Left out: what remains of "
+        "each row is rescaled to sum to 100 %.",
+        on_change=_take_special_tokens,
+    )
+
+
+def _take_special_tokens() -> None:
+    chosen = st.session_state["special_tokens"]
+    if chosen in _SPECIALS:
+        state.set(specials=chosen == "shown", renormalise=chosen == "left out")

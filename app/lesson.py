@@ -13,10 +13,36 @@ import numpy as np
 import torch
 
 from app import cache
+from app.scene import Scene
 from engine import Kind, Mask, Prompt, Site, Token, Trace, attention_weights
+from engine.audit import TOLERANCES
 from engine.recording import Recorded
 
 PAD = "[PAD]"
+# A matrix of more tokens than this cannot be read at the size it has here.
+TOKENS_SHOWN = 40
+# Differences between weights up to here are rounding, in single precision.
+ROUNDING = 1e-4
+ABSOLUTE = frozenset({"learned", "sinusoidal"})
+RELATIVE = frozenset({"rotary", "relative", "relative bias", "ALiBi"})
+
+
+def token_of(scene: Scene) -> int:
+    """Find the first token of the picked word."""
+    return scene.sources[scene.pin].indices[0]
+
+
+def around(token: int, count: int, most: int = TOKENS_SHOWN) -> slice:
+    """Choose up to `most` of `count` tokens with one of them in the middle, as far as the ends allow."""
+    first = max(min(token - most // 2, count - most), 0)
+    return slice(first, min(first + most, count))
+
+
+def drawn_note(drawn: slice, count: int) -> str:
+    """Say which tokens are drawn, counted from 1; nothing where all are."""
+    if drawn.stop - drawn.start >= count:
+        return ""
+    return f"Tokens {drawn.start + 1} to {drawn.stop} of {count} are drawn."
 
 
 @dataclass(frozen=True)
@@ -37,6 +63,24 @@ class Matrix:
         """Say how many tokens one query may see."""
         row = self.visible[query]
         return f"{int(row.sum())} of {row.size}"
+
+    def part(self, places: Sequence[int]) -> Matrix:
+        """Keep some tokens, on both axes."""
+        rows = np.asarray(places, dtype=np.intp)
+        labels, padding = (tuple(one[place] for place in places) for one in (self.labels, self.padding))
+        return Matrix(labels, self.visible[np.ix_(rows, rows)], padding)  # type: ignore[arg-type]
+
+
+def places_drawn(tokens: Sequence[Token], drawn: slice) -> list[int]:
+    """Find the positions of the drawn real tokens, and of all padding, in order.
+
+    Args:
+        tokens: a sentence, padded or not.
+        drawn: which of its real tokens are drawn.
+    """
+    real = [place for place, token in enumerate(tokens) if not token.padding]
+    kept = frozenset(real[drawn])
+    return [place for place, token in enumerate(tokens) if token.padding or place in kept]
 
 
 def matrix(tokens: Sequence[Token], mask: Mask) -> Matrix:
@@ -72,6 +116,10 @@ class Stages:
     unmasked: np.ndarray
     late: np.ndarray
     weights: np.ndarray
+
+    def taken(self, row: int) -> float:
+        """Say which share of one row the hidden keys have taken where they are zeroed after the softmax."""
+        return float(self.unmasked[row].sum() - self.late[row].sum())
 
 
 def stages(trace: Trace, layer: int, head: int, kind: Kind, mask: Mask) -> Stages:
@@ -123,6 +171,47 @@ def padding_test(name: str, plain: Trace, layer: int, head: int, kind: Kind, cou
         worst = max(worst, float((theirs - plain.weights(number, kind=kind)).abs().max()))
     weights, visible = trace.weights(layer, head, kind).numpy(), trace.visible(layer, head, kind).numpy()
     return PaddingTest(trace.tokens, weights, visible, worst)
+
+
+def fits_padding(trace: Trace, count: int) -> bool:
+    """Whether the model can read a sentence with that much padding."""
+    limit = trace.card.limit
+    return limit is None or len(trace.prompt) + count <= limit
+
+
+def verdict(trace: Trace, difference: float, side: str) -> str:
+    """Say whether padding changed anything, by how much, and why, as far as that is known.
+
+    Args:
+        trace: the run without padding.
+        difference: the largest difference between weights, from 0 to 1.
+        side: where the padding stands, "right" or "left".
+    """
+    card = trace.card
+    points = _points(difference * 100)
+    if difference < max(ROUNDING, TOLERANCES[getattr(torch, card.dtype)]):
+        no = f"**No**: the largest difference is {points} percentage points, which is rounding."
+        if side == "right":
+            return no
+        if card.style == "GPT-style":
+            return f"{no} Positions are counted from the first real token, so padding in front moves none of them."
+        if card.positions in RELATIVE:
+            return f"{no} Only distances between words count for this model (positions: {card.positions})."
+        return no
+    yes = f"**Yes**: by up to {points} percentage points"
+    if side == "left" and card.positions in ABSOLUTE:
+        return (
+            f"{yes}, because padding in front moves every word to a later position, and this model knows word order "
+            f"by absolute positions ({card.positions}). That is why BERT-style models are padded on the right."
+        )
+    return f"{yes}."
+
+
+def _points(number: float) -> str:
+    """Write percentage points as a plain decimal: one place, or where that is nothing, the first digit that counts."""
+    if number == 0 or number >= 0.1:
+        return f"{number:.1f}"
+    return np.format_float_positional(number, precision=1, unique=False, fractional=False, trim="-")
 
 
 def is_recorded(trace: Trace) -> bool:

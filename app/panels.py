@@ -12,15 +12,16 @@ import torch
 from app import state
 from app.charts import entropy_text
 from app.components import ChipMarks, Pick, ribbon
+from app.phrases import brief, percent
 from app.reading import reading
 from app.scene import Scene, audit_text
 from app.shell import literal
-from app.shown import SINK_SHARE, resting_share
-from app.view import place
+from app.shown import SINK_SHARE, can_see, resting_share
+from app.view import MAX_CHARACTERS, place
 from engine import Mask, Token
 from engine.attention import Call, attend
+from engine.audit import TOLERANCES
 from engine.tokens import Group
-from engine.trace import TOLERANCES
 
 GROUP = "explore"
 DIRECTIONS = {"to": "attends to", "by": "attended by"}
@@ -63,7 +64,7 @@ def words(scene: Scene) -> None:
             format_func=DIRECTIONS.__getitem__,
             required=True,
             label_visibility="collapsed",
-            **state.mirror("direction"),
+            **state.mirror("direction", then=lambda: _turn(scene)),
         )
         if len(scene.trace.kinds) > 1:
             st.segmented_control(
@@ -96,6 +97,14 @@ def words(scene: Scene) -> None:
     )
 
 
+def _turn(scene: Scene) -> None:
+    """Keep the partner in the other direction only if the mask lets it be seen from there."""
+    if scene.edge is not None and state.asked().partner is not None and scene.one_axis:
+        row, column = scene.edge
+        if not can_see(scene.trace, scene.kind, scene.shown.queries[column], scene.shown.keys[row]):
+            state.set(partner=None)
+
+
 def _pick(scene: Scene, pick: Pick) -> None:
     if "pin" in pick:
         state.set(word=place(scene.sources, pick["pin"]), partner=None)
@@ -105,16 +114,18 @@ def _pick(scene: Scene, pick: Pick) -> None:
 
 def _row_note(scene: Scene) -> str:
     """Say how widely the picked word spreads its attention, and what of it goes to tokens that are not shown."""
+    word = literal(brief(scene.sources[scene.pin].text))
     if scene.view.direction == "by":
-        return ""
-    word = literal(scene.sources[scene.pin].text)
-    note = f"{word} spreads its attention over {entropy_text(float(scene.shown.entropy[scene.pin]))}"
-    share = scene.shown.hidden_share[scene.pin]
+        return f"How much each word attends to **{word}**; these need not sum to 100\u202f%."
+    share = float(scene.shown.hidden_share[scene.pin])
+    if not share and not scene.shown.weights[scene.pin].any():
+        return ""  # it sees nothing, as the words below say
+    note = f"**{word}**: entropy {entropy_text(float(scene.shown.entropy[scene.pin]))}"
     if share < 0.001:
         return note + "."
     if scene.view.renormalise:
-        return f"{note}; {share:.0%} goes to special tokens, which are left out and the rest rescaled."
-    return f"{note}; {share:.0%} goes to special tokens, which are hidden (see More)."
+        return f"{note}; {percent(share)} goes to special tokens, which are left out and the rest rescaled."
+    return f"{note}; {percent(share)} goes to special tokens, which are hidden (see More)."
 
 
 def chips(groups: tuple[Group, ...], tokens: tuple[Token, ...]) -> list[ChipMarks]:
@@ -139,9 +150,10 @@ def caution(scene: Scene) -> None:
     share, where = resting_share(scene.trace, scene.view, scene.kind)
     resting = ""
     if share > SINK_SHARE:
+        whose = {"head": "this head's", "layer": "these heads'", "all": "all heads'"}[scene.view.average]
         resting = (
-            f" On average {share:.0%} of this head's attention rests on {literal(where)}: heads with nothing to say "
-            f"park it there. {_remedy(scene)}"
+            f" On average {percent(share)} of {whose} attention rests on {literal(where)}; one common "
+            f"explanation: a head that finds nothing relevant rests there. {_remedy(scene)}"
         )
     st.caption("A high weight says where a head reads from, not why the model decides." + resting)
     said = reading(scene)
@@ -151,16 +163,17 @@ def caution(scene: Scene) -> None:
 
 def _remedy(scene: Scene) -> str:
     if any(token.special for token in scene.trace.keys(scene.kind)):
-        return "Rescaling under More leaves those out of the picture, not out of the model."
+        return "“Left out” under More takes those out of the picture, not out of the model."
     return "“Bring out small weights” under More colours the rest and leaves every number as it is."
 
 
-def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
+def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None, file_name: str = "attention.csv") -> None:
     """Say in one line what ran and how it was checked, with the details one click away.
 
     Args:
         scene: what the page draws.
         table: writes its numbers as CSV, where the page has numbers to hand out.
+        file_name: what that file is called.
     """
     trace, card = scene.trace, scene.trace.card
     audit, fine = audit_text(scene)
@@ -170,6 +183,7 @@ def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
         f"{card.parameters / 1e6:,.1f} M parameters",
         f"{trace.layers(scene.kind)} × {trace.heads(scene.kind)} heads",
         f"{len(trace.tokens)}{limit} tokens",
+        f"{len(scene.view.sentence):,} of {MAX_CHARACTERS:,} characters",
         f"{card.device}, {card.dtype}",
         card.backend,
         f"{trace.milliseconds:.0f} ms",
@@ -181,7 +195,7 @@ def facts(scene: Scene, table: Callable[[Scene], bytes] | None = None) -> None:
             st.download_button(
                 "CSV",
                 lambda: table(scene),
-                file_name="attention.csv",
+                file_name=file_name,
                 mime="text/csv",
                 on_click="ignore",
                 help="The numbers of the map",

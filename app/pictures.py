@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import numpy as np
 import streamlit as st
 
 from app import charts, export, state
+from app.charts_inputs import shortened
 from app.components import Pick, grid, heatmap_canvas
-from app.panels import GROUP, is_dark, mask_label
-from app.scene import Scene, grid_maps, native_scene, pair_weights
+from app.panels import GROUP, is_dark
+from app.phrases import SPACE, brief, mask_short, percent, pieces_remark
+from app.scene import Scene, grid_maps, native_scene, pair_title, pair_weights
 from app.shell import literal
 from app.view import place, places
 
 PLOTLY_UP_TO = 128
 RANKED = 6
+BARS, MOST_BARS = 12, 14  # how many words the bars show of a long sentence, and how many of a short one
+SENTENCE_BYTES = 5_000_000  # what the sentence may take in a table that repeats it on every line
 
 
 def title_of(scene: Scene) -> str:
@@ -68,7 +73,7 @@ def heat(scene: Scene) -> None:
             log=view.colour == "log", floor=view.threshold / 100, row=row, column=column, size=432,
         )  # fmt: skip
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
-    remarks = [*made.remarks, *([f"weights below {view.threshold} % not coloured"] if view.threshold else [])]
+    remarks = [*made.remarks, *([f"weights below {view.threshold}{SPACE}% are hidden"] if view.threshold else [])]
     st.caption(literal("; ".join(remarks)))
 
 
@@ -80,6 +85,7 @@ def _pick_cell(scene: Scene, pick: Pick) -> None:
 def table_of(scene: Scene) -> bytes:
     """Write the map as CSV, for the download button."""
     made, view = scene.shown, scene.view
+    room = max(80, SENTENCE_BYTES // max(1, made.weights.size))
     text = export.csv_of(
         made.weights,
         [group.text for group in made.queries],
@@ -92,9 +98,22 @@ def table_of(scene: Scene) -> bytes:
             "layer": view.layer if view.average != "all" else "all",
             "head": view.head if view.average == "head" else "mean",
             "rescaled": view.renormalise,
+            "sentence": shortened(view.sentence, room),
+            "unit": view.unit,
+            "pooled": "rows averaged, columns summed" if pieces_remark((*made.queries, *made.keys)) else "",
         },
     )
     return export.file_bytes(text, spreadsheet=True)
+
+
+def table_name(scene: Scene) -> str:
+    """Name the file of the map: "attention-minilm-L5-H8-causal.csv"."""
+    view = scene.view
+    model = scene.trace.card.id.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    where = {"head": f"L{view.layer}-H{view.head}", "layer": f"L{view.layer}-mean", "all": "mean"}[view.average]
+    kind = scene.kind if len(scene.trace.kinds) > 1 else ""
+    parts = (re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:40] for part in (model, kind, where, view.mask))
+    return "-".join(["attention", *filter(None, parts)]) + ".csv"
 
 
 def heads(scene: Scene) -> None:
@@ -103,11 +122,12 @@ def heads(scene: Scene) -> None:
     shade, colour = pair_weights(scene), view.heads_by
     grid(
         grid_maps(scene),
-        layer=view.layer,
-        head=view.head,
+        layer=None if view.average == "all" else view.layer,
+        head=view.head if view.average == "head" else None,
+        note=_mean_note(scene),
         colour="shade" if colour == "pair" else "weights",
         shade=shade,
-        shade_title=_pair_title(scene),
+        shade_title=pair_title(scene),
         ranking=False,
         log=view.colour == "log",
         max_height=300,
@@ -115,21 +135,22 @@ def heads(scene: Scene) -> None:
         on_pick=lambda pick: state.set(layer=pick["layer"], head=pick["head"], average="head"),
     )
     if shade is not None:
+        _partner(scene)
         _ranking(scene, shade)
 
 
-def _pair_title(scene: Scene) -> str:
-    if scene.edge is None:
+def _mean_note(scene: Scene) -> str:
+    if scene.view.average == "head":
         return ""
-    row, column = scene.edge
-    return f"from {scene.shown.queries[row].text} to {scene.shown.keys[column].text}"
+    mean = "all heads" if scene.view.average == "all" else f"layer {scene.view.layer}"
+    return f"The map shows the mean of {mean}; click a head to see it alone."
 
 
-def _ranking(scene: Scene, shade: np.ndarray) -> None:
+def _partner(scene: Scene) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="pair_bar"):
-        labels = {name: group.text for name, group in zip(places(scene.targets), scene.targets, strict=True)}
+        labels = {name: brief(group.text) for name, group in zip(places(scene.targets), scene.targets, strict=True)}
         counts = Counter(labels.values())
-        here = literal(scene.sources[scene.pin].text)
+        here = literal(brief(scene.sources[scene.pin].text))
         asked = "Which heads look from **{}** to" if scene.view.direction == "to" else "Which heads look at **{}** from"
         st.markdown(asked.format(here), width="content")
         current = None if scene.partner is None else place(scene.targets, scene.partner)
@@ -141,15 +162,23 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
             width=180,
             **state.mirror("partner", where="box", value=current),
         )
+
+
+def _ranking(scene: Scene, shade: np.ndarray) -> None:
+    if np.isnan(shade).all():
+        st.caption("masked: no head can look there")
+        return
     order = np.argsort(-shade, axis=None, kind="stable")[:RANKED]
+    view = scene.view
+    current = (view.layer, view.head) if view.average == "head" else None
     with st.container(horizontal=True, key="ranking"):
         for cell in order:
             layer, head = (int(number) for number in np.unravel_index(cell, shade.shape))
             st.button(
-                f"{layer}.{head} · {shade[layer, head]:.0%}",
+                f"L{layer} H{head} · {percent(shade[layer, head])}",
                 key=f"rank_{layer}_{head}",
                 help=f"Show layer {layer}, head {head}",
-                type="primary" if (layer, head) == (scene.view.layer, scene.view.head) else "secondary",
+                type="primary" if (layer, head) == current else "secondary",
                 on_click=state.set,
                 kwargs={"layer": layer, "head": head, "average": "head"},
             )
@@ -161,18 +190,25 @@ def change(scene: Scene) -> None:
     by = scene.view.direction == "by"
     rows = [made.weights[:, scene.pin] if by else made.weights[scene.pin] for made in (before, after)]
     masked = ~(after.visible[:, scene.pin] if by else after.visible[scene.pin])
-    word = scene.sources[scene.pin].text
-    st.markdown(f"**What changed for {literal(word)}**")
+    labels = [group.text for group in scene.targets]
+    top = None if len(labels) <= MOST_BARS else BARS
+    st.markdown(f"**What changed for {literal(brief(scene.sources[scene.pin].text))}**")
     st.altair_chart(
         charts.comparison(
             rows[0],
             rows[1],
-            [group.text for group in scene.targets],
+            labels,
             before_name="as trained",
-            after_name=mask_label(scene.view.mask),
+            after_name=mask_short(scene.view.mask),
             masked_after=masked,
-            top=10,
+            top=top,
+            floor=scene.view.threshold / 100,
             dark=is_dark(),
         ),
         theme=None,
     )
+    remarks = [f"the {top} with the most weight of {len(labels)}"] if top else []
+    if scene.view.threshold:
+        remarks.append(f"words below {scene.view.threshold}{SPACE}% in both are hidden")
+    if remarks:
+        st.caption("; ".join(remarks))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app import cache, state
-from app.shown import Shown, between, shown, thumbnails
-from app.view import View, locate
+from app.phrases import brief
+from app.shown import Shown, between, can_see, shown, thumbnails
+from app.view import View, assignment, locate, opening_view, own_partner
 from engine import Kind, Mask, Trace
 from engine.tokens import Group
 
@@ -109,15 +110,49 @@ def scene(*, of_sentence: bool = False) -> Scene:
     trace = cache.trace(view.model, view.sentence, mask_of(view), view.target)
     kind = trace.kinds[0] if of_sentence else view.kind if view.kind in trace.kinds else trace.kinds[-1]
     view = state.clamp(layers=trace.layers(kind), heads=trace.heads(kind))
+    if state.take_arrival():
+        view = _mended(view, trace, kind)
     made = shown(trace, view, kind)
-    sources, targets = (made.queries, made.keys) if view.direction == "to" else (made.keys, made.queries)
+    to = view.direction == "to"
+    sources, targets = (made.queries, made.keys) if to else (made.keys, made.queries)
     pin = locate(sources, view.word)
     pin = default_word(sources) if pin is None else pin
-    row = made.weights[pin] if view.direction == "to" else made.weights[:, pin]
+    row, seen = (made.weights[pin], made.visible[pin]) if to else (made.weights[:, pin], made.visible[:, pin])
     partner = locate(targets, view.partner)
     if partner is None:
-        partner = strongest(row, targets, None if kind == "cross" else pin)
+        partner = strongest(row, seen, targets, None if kind == "cross" else pin)
     return Scene(view, trace, kind, made, pin, partner)
+
+
+def _mended(view: View, trace: Trace, kind: Kind) -> View:
+    """Drop from a view that comes from a link what this model or this sentence has not, and say so."""
+    changes: dict[str, str | None] = {}
+    if view.kind and view.kind not in trace.kinds:
+        state.note(f"“{assignment('kind', view.kind)}” in the link means nothing to this model and is left out.")
+        changes["kind"] = ""
+    if view.target and trace.target is None:
+        state.note("The target in the link is left out: this model reads only one sentence.")
+        changes["target"] = ""
+    if kind == view.kind or len(trace.kinds) == 1:  # another kind has other words, which the link doesn't speak of
+        changes |= _mended_places(view, trace, kind)
+    return state.amend(**changes) if changes else view
+
+
+def _mended_places(view: View, trace: Trace, kind: Kind) -> dict[str, str | None]:
+    changes: dict[str, str | None] = {}
+    queries, keys = trace.queries(kind), trace.keys(kind)
+    axes = {"word": queries, "partner": keys} if view.direction == "to" else {"word": keys, "partner": queries}
+    for field, tokens in axes.items():
+        wanted = getattr(view, field)
+        singles = [Group(token.text, (place,), token.special, token.word) for place, token in enumerate(tokens)]
+        if wanted is not None and locate(singles, wanted) is None:
+            state.note(f"“{assignment(field, wanted)}” in the link names no word of this sentence: another is picked.")
+            changes[field] = None
+    word = opening_view(view.sentence).word if "word" in changes else view.word
+    if changes:
+        partner = None if "partner" in changes else view.partner
+        changes = {"word": word, "partner": partner or own_partner(view.sentence, word, view.direction)}
+    return changes
 
 
 def default_word(groups: Sequence[Group]) -> int:
@@ -128,10 +163,13 @@ def default_word(groups: Sequence[Group]) -> int:
     return (pronouns or words)[-1]
 
 
-def strongest(row: np.ndarray, groups: Sequence[Group], but: int | None) -> int | None:
-    """Find the word with the most weight in one row, special tokens and one other left out."""
-    allowed = [place for place, group in enumerate(groups) if not group.special and place != but]
-    return max(allowed, key=lambda place: row[place], default=None)
+def strongest(row: np.ndarray, seen: np.ndarray, groups: Sequence[Group], but: int | None) -> int | None:
+    """Find the word with the most weight in one row: no special token, and one other only where no third is seen."""
+    allowed = [place for place, group in enumerate(groups) if not group.special]
+    others = [place for place in allowed if place != but]
+    visible = [place for place in others if seen[place]]
+    alone = [place for place in allowed if place == but and seen[place]]
+    return max(visible or alone or others, key=lambda place: row[place], default=None)
 
 
 def native_scene(scene: Scene) -> Shown:
@@ -143,16 +181,31 @@ def native_scene(scene: Scene) -> Shown:
 def grid_maps(scene: Scene) -> np.ndarray:
     """Make or fetch a thumbnail of every head, (L, H, height, width)."""
     view = scene.view
-    key = ("thumbnails", *_run(scene), scene.kind, view.unit, view.specials)
+    key = ("thumbnails", *_run(scene), scene.kind, view.unit, view.specials, view.renormalise)
     return cache.derived(key, lambda: thumbnails(scene.trace, view, scene.kind), lambda made: made.nbytes)
 
 
 def pair_weights(scene: Scene) -> np.ndarray | None:
-    """Say in every head how much the picked pair's query gives to its key, (L, H); None without a pair."""
+    """Say in every head how much the picked pair's query gives to its key, (L, H); None without a pair.
+
+    Where the map is rescaled so is this. All NaN: the mask lets no head look there.
+    """
     if scene.edge is None:
         return None
+    query, key = scene.shown.queries[scene.edge[0]], scene.shown.keys[scene.edge[1]]
+    among = scene.shown.keys if scene.view.renormalise else ()
+    weights = between(scene.trace, scene.kind, query, key, among)
+    if not weights.any() and not can_see(scene.trace, scene.kind, query, key):
+        return np.full_like(weights, np.nan)
+    return weights
+
+
+def pair_title(scene: Scene) -> str:
+    """Name the picked pair: "from she to customer"; empty without one."""
+    if scene.edge is None:
+        return ""
     row, column = scene.edge
-    return between(scene.trace, scene.kind, scene.shown.queries[row], scene.shown.keys[column])
+    return f"from {brief(scene.shown.queries[row].text)} to {brief(scene.shown.keys[column].text)}"
 
 
 def audit_text(scene: Scene) -> tuple[str, bool]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from app import state
-from engine.errors import EngineError
+from engine.errors import EngineError, MaskError, TextError
 
 _log = logging.getLogger(__name__)
 
@@ -17,12 +17,14 @@ T = TypeVar("T")
 # Streamlit rewrites "->", ":smile:" and web addresses after markdown is parsed, where a backslash no longer
 # helps: an invisible word joiner keeps the signs apart.
 _REWRITTEN = re.compile(r"[-<>=~:@]|w(?=ww)", re.IGNORECASE)
+# All white space but the kind that keeps a number and its unit on one line.
+_BREAKING = re.compile(r"[^\S\u00a0\u202f]+")
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 def literal(text: str) -> str:
     """Make text safe wherever Streamlit reads markdown: it shows as typed, on one line, never as markup."""
-    apart = _REWRITTEN.sub(lambda sign: sign[0] + "\u2060", " ".join(text.split()))
+    apart = _REWRITTEN.sub(lambda sign: sign[0] + "\u2060", _BREAKING.sub(" ", text).strip())
     return _PUNCTUATION.sub(lambda sign: "\\" + sign[0], apart)
 
 
@@ -37,7 +39,7 @@ def attempt(make: Callable[[], T], page: str) -> T | None:
         return make()
     except EngineError as error:
         if not state.is_standing_in():
-            state.failed(page, str(error))
+            _failed(page, error)
         return None
 
 
@@ -56,14 +58,14 @@ def show(run: Callable[[], None], page: str) -> None:
         state.retry()
         failure = None
     if failure is not None:
-        _explain(failure.message)
+        _explain(failure)
     try:
         run()
     except EngineError as error:
         if failure is not None:  # the stand-in fails too, so the sentence above has to do
             _log.warning("the last working view failed as well: %s", error)
             return
-        state.failed(page, str(error))
+        _failed(page, error)
         st.rerun()
     except Exception:  # noqa: BLE001 - the reader gets a sentence, the log the traceback
         _log.exception("page %r failed", page)
@@ -73,11 +75,17 @@ def show(run: Callable[[], None], page: str) -> None:
             state.worked()
 
 
-def _explain(message: str) -> None:
+def _failed(page: str, error: EngineError) -> None:
+    state.failed(page, str(error), passing=not isinstance(error, TextError | MaskError))
+
+
+def _explain(failure: state.Failure) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="failure"):
-        st.error(literal(message))
-        st.button("Try again", on_click=state.retry)
-    st.caption("Below is the last view that worked.")
+        st.error(literal(failure.message))
+        if failure.passing:
+            st.button("Try again", on_click=state.retry)
+    below = "the last view that worked" if state.has_worked() else "the opening sentence"
+    st.caption(f"Below is {below}.")
 
 
 def show_notes() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from app.components.payload import pooled_thumbnails
+from app.phrases import brief, pieces_remark
 from app.view import View
 from engine import CaptureError, Kind, Token, Trace, attention_entropy, group_words, pool_words
 from engine.tokens import Group
@@ -72,8 +73,7 @@ def shown(trace: Trace, view: View, kind: Kind) -> Shown:
     hidden = np.clip(rows.sum(dim=-1).numpy() - pooled.sum(axis=1), 0.0, 1.0)
     entropy = attention_entropy(rows).numpy()
     if view.renormalise:
-        sums = pooled.sum(axis=1, keepdims=True)
-        pooled = np.divide(pooled, sums, out=np.zeros_like(pooled), where=sums > 0)
+        pooled = _rescaled(pooled)
     visible = _visible(trace, view, kind, queries, keys)
     remarks = _remarks(trace, view, kind, queries, keys)
     return Shown(queries, keys, pooled.astype(np.float32), visible, hidden, entropy, remarks)
@@ -85,14 +85,42 @@ def thumbnails(trace: Trace, view: View, kind: Kind) -> np.ndarray:
     if max(len(queries), len(keys)) > EXACT_THUMBNAILS:
         return trace.overview(POOLED_SIDE, kind).numpy()
     rows, columns = groups(queries, view), groups(keys, view)
-    every = trace.rows(range(len(queries)), kind)  # (L, H, T, S)
-    return pooled_thumbnails(pool_words(every, rows, columns).numpy())
+    every = pool_words(trace.rows(range(len(queries)), kind), rows, columns).numpy()  # (L, H, T, S)
+    return pooled_thumbnails(_rescaled(every) if view.renormalise else every)
 
 
-def between(trace: Trace, kind: Kind, query: Group, key: Group) -> np.ndarray:
-    """Say in every head how much of `query`'s attention goes to `key`, (L, H)."""
-    rows = trace.rows(query.indices, kind).mean(dim=2)
-    return rows[..., list(key.indices)].sum(dim=-1).numpy()
+def between(trace: Trace, kind: Kind, query: Group, key: Group, among: Sequence[Group] = ()) -> np.ndarray:
+    """Say in every head how much of `query`'s attention goes to `key`, (L, H).
+
+    Args:
+        trace: the run.
+        kind: which attention.
+        query: the word that attends.
+        key: the word attended to.
+        among: the keys whose weights are to sum to 1, as where special tokens are left out; empty for the model's own.
+    """
+    rows = trace.rows(query.indices, kind).mean(dim=2)  # (L, H, S)
+    weights = rows[..., list(key.indices)].sum(dim=-1).numpy()
+    if not among:
+        return weights
+    total = rows[..., [index for group in among for index in group.indices]].sum(dim=-1).numpy()
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+
+
+def can_see(trace: Trace, kind: Kind, query: Group, key: Group) -> bool:
+    """Say whether any head may look from one word to another."""
+    rows, columns = list(query.indices), list(key.indices)
+    return any(
+        bool(trace.visible(layer, head, kind)[rows][:, columns].any())
+        for layer in range(trace.layers(kind))
+        for head in range(trace.heads(kind))
+    )
+
+
+def _rescaled(weights: np.ndarray) -> np.ndarray:
+    """Let every row sum to 1; a row of nothing stays as it is."""
+    sums = weights.sum(axis=-1, keepdims=True)
+    return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
 
 
 def resting_share(trace: Trace, view: View, kind: Kind) -> tuple[float, str]:
@@ -103,7 +131,8 @@ def resting_share(trace: Trace, view: View, kind: Kind) -> tuple[float, str]:
     """
     weights, keys = _averaged(trace, view, kind), trace.keys(kind)
     special = [place for place, token in enumerate(keys) if token.special]
-    names = " and ".join(dict.fromkeys(keys[place].text for place in special)) or f"the first token, {keys[0].text}"
+    names = " and ".join(dict.fromkeys(brief(keys[place].text) for place in special))
+    names = names or f"the first token, {brief(keys[0].text)}"
     return float(weights[:, special or [0]].sum(dim=-1).mean()), names
 
 
@@ -140,8 +169,9 @@ def _remarks(trace: Trace, view: View, kind: Kind, queries: Sequence[Group], key
         remarks.append(f"mean of {trace.heads(kind)} heads")
     if view.average == "all":
         remarks.append(f"mean of all {trace.layers(kind)} × {trace.heads(kind)} heads")
-    if any(len(group.indices) > 1 for group in (*queries, *keys)):
-        remarks.append("word pieces: rows averaged, columns summed")
+    pieces = pieces_remark((*queries, *keys))
+    if pieces:
+        remarks.append(pieces)
     if view.renormalise:
         remarks.append("rescaled: each row's shown weights sum to 100 %")
     return tuple(remarks)

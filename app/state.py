@@ -23,10 +23,12 @@ from typing import Any, TypedDict
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.view import View, from_address, opening_view, portable, to_address, usable
+from app.view import TEXTS, View, from_address, opening_view, own_partner, portable, to_address, usable
 
 ASKED = "view"  # what the reader asked for
-WORKING = "working_view"  # the last view that could be shown
+WORKING = "working_view"  # what stands in for it while it fails: the last view that could be shown
+HAS_WORKED = "has_worked"  # whether any view could be shown
+ARRIVED = "arrived"  # whether the view has just been read from an address
 FAILED = "failure"  # why the view asked for could not be shown, while WORKING stands in for it
 NOTES = "notes"
 PAGE = "page"  # the page shown last
@@ -36,7 +38,11 @@ ARRIVALS = "arrivals"  # the view with which each page was last navigated to
 
 def view() -> View:
     """Say what to show: what the reader asked for or, while that fails, the last view that worked."""
-    return st.session_state[WORKING] if is_standing_in() else asked()
+    return _stand_in() if is_standing_in() else asked()
+
+
+def _stand_in() -> View:
+    return st.session_state.setdefault(WORKING, View())
 
 
 def asked() -> View:
@@ -47,14 +53,15 @@ def asked() -> View:
 def set(**changes: Any) -> None:
     """Change some fields of the view; made for callbacks, which run before the page is drawn.
 
-    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens. Text is
-    cut and mended where it has to be, with a note.
+    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens, and a
+    partner that an example brought along goes with its direction. Text is cut and mended where it has to be, with a
+    note.
 
     Raises:
         TypeError: a name that is no field of View.
     """
     before = asked()
-    for name in {"sentence", "target"} & changes.keys():
+    for name in TEXTS & changes.keys():
         changes[name], problems = usable(changes[name])
         for problem in problems:
             note(problem)
@@ -64,9 +71,13 @@ def set(**changes: Any) -> None:
     if "model" in changes and changes["model"] != before.model:
         kept = {name: portable(getattr(before, name)) for name in ("word", "partner")}
         changes = {**kept, **changes}
+    if "direction" in changes and "partner" not in changes:
+        word, own = changes.get("word", before.word), own_partner(before.sentence, before.word, before.direction)
+        if before.partner == own:
+            changes["partner"] = own_partner(before.sentence, word, changes["direction"])
     after, failed = replace(before, **changes), failure()
     if failed is not None and not {"sentence", "model", "mask"} & changes.keys():
-        st.session_state[WORKING] = replace(st.session_state[WORKING], **changes)
+        st.session_state[WORKING] = replace(_stand_in(), **changes)
         if changes.keys() <= CLICKS:
             st.session_state[FAILED] = replace(failed, view=after)
     st.session_state[ASKED] = after
@@ -78,8 +89,20 @@ def clamp(*, layers: int, heads: int) -> View:
     within = replace(now, layer=min(now.layer, layers - 1), head=min(now.head, heads - 1))
     if within != now:
         note(f"This model has {layers} × {heads} heads: showing layer {within.layer}, head {within.head}.")
-        st.session_state[WORKING if is_standing_in() else ASKED] = within
-    return within
+        return amend(layer=within.layer, head=within.head)
+    return now
+
+
+def amend(**changes: Any) -> View:
+    """Put right, while a page is drawn, what the view asks for and the model or the sentence has not."""
+    now = replace(view(), **changes)
+    st.session_state[WORKING if is_standing_in() else ASKED] = now
+    return now
+
+
+def take_arrival() -> bool:
+    """Say, once, that the view has just been read from an address."""
+    return bool(st.session_state.pop(ARRIVED, False))
 
 
 class Mirror(TypedDict):
@@ -87,24 +110,27 @@ class Mirror(TypedDict):
 
     key: str
     on_change: Callable[..., None]
-    args: tuple[str, str]
+    args: tuple[str, str, Callable[[], None] | None]
 
 
-def mirror(field: str, *, where: str = "", value: Any = None) -> Mirror:
+def mirror(field: str, *, where: str = "", value: Any = None, then: Callable[[], None] | None = None) -> Mirror:
     """Tie a widget to a field: `st.toggle("Special tokens", **mirror("specials"))`.
 
     The widget must not be given a value of its own. `where` tells two widgets for one field apart; `value` is
-    shown instead of the field where the page has brought it into range or chosen for the reader.
+    shown instead of the field where the page has brought it into range or chosen for the reader. `then` is called
+    after a change.
     """
     key = f"{field}{where and '_'}{where}"
     st.session_state[key] = getattr(asked(), field) if value is None else value
-    return {"key": key, "on_change": _take, "args": (field, key)}
+    return {"key": key, "on_change": _take, "args": (field, key, then)}
 
 
-def _take(field: str, key: str) -> None:
+def _take(field: str, key: str, then: Callable[[], None] | None) -> None:
     value = st.session_state[key]
     if value is not None:
         set(**{field: value})
+        if then is not None:
+            then()
 
 
 def sync(models: Collection[str], page: str = "") -> None:
@@ -125,6 +151,7 @@ def sync(models: Collection[str], page: str = "") -> None:
         st.session_state[ASKED] = arrivals[page]
     elif returned or not began:
         st.session_state[ASKED], problems = from_address(parameters, models)
+        st.session_state[ARRIVED] = True
         for problem in problems:
             note(problem)
     st.session_state[PAGE] = page
@@ -151,11 +178,19 @@ def take_notes() -> list[str]:
 
 @dataclass(frozen=True)
 class Failure:
-    """A view that a page could not show, and why, in a sentence for the reader."""
+    """A view that a page could not show, and why, in a sentence for the reader.
+
+    Attributes:
+        view: what was asked for.
+        page: which page failed.
+        message: why.
+        passing: whether the same view may work another time; a sentence of nothing stays one.
+    """
 
     view: View
     page: str
     message: str
+    passing: bool = True
 
 
 def failure() -> Failure | None:
@@ -169,16 +204,21 @@ def is_standing_in() -> bool:
     return failure() is not None
 
 
-def failed(page: str, message: str) -> None:
+def failed(page: str, message: str, *, passing: bool = True) -> None:
     """Remember that this page can't show the view asked for; the last one that worked stands in for it."""
-    st.session_state.setdefault(WORKING, View())
-    st.session_state[FAILED] = Failure(asked(), page, message)
+    st.session_state[FAILED] = Failure(asked(), page, message, passing)
 
 
 def worked() -> None:
     """Remember that the view asked for was shown."""
     st.session_state[WORKING] = asked()
+    st.session_state[HAS_WORKED] = True
     retry()
+
+
+def has_worked() -> bool:
+    """Say whether anything could be shown yet in this session."""
+    return bool(st.session_state.get(HAS_WORKED, False))
 
 
 def retry() -> None:

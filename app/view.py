@@ -20,6 +20,7 @@ MAX_TOKENS = 100_000
 # What neither an address nor a browser takes as it is: control characters, and halves of a pair of surrogates.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 OPENING = examples()[0]
+TEXTS = frozenset({"sentence", "target"})  # what a reader types
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class View:
     specials: bool = False  # whether special tokens are shown
     average: str = "head"  # "head": one head; "layer": mean of a layer's heads; "all": mean of all heads
     colour: str = "linear"  # "linear" or "log"
-    threshold: int = 0  # per cent; weights below it are not drawn
+    threshold: int = 0  # per cent; weights below it are hidden
     renormalise: bool = False  # leave special tokens out and let each row sum to 1 again
     heads_by: str = "weights"  # what the grid of heads shows: their "weights", or what the picked "pair" gets
     kind: str = ""  # which attention, where a model has several; "" lets the page choose
@@ -58,15 +59,25 @@ def opening_view(sentence: str) -> View:
     return View(sentence=sentence, word=example.word, partner=example.partner)
 
 
+def own_partner(sentence: str, word: str | None, direction: str) -> str | None:
+    """Give the partner that an example brings along; it belongs to the example's word and to what that attends to."""
+    opening = opening_view(sentence)
+    return opening.partner if word == opening.word and direction == opening.direction else None
+
+
 def usable(text: str) -> tuple[str, tuple[str, ...]]:
     """Make typed text fit for an address, and say in sentences what that changed."""
-    problems = []
-    if len(text) > MAX_CHARACTERS:
-        problems.append(f"Only the first {MAX_CHARACTERS:,} of {len(text):,} characters are read.")
-    kept, unreadable = _UNREADABLE.subn("\ufffd", text[:MAX_CHARACTERS])
+    cut, problems = _cut(text)
+    kept, unreadable = _UNREADABLE.subn("\ufffd", cut)
     if unreadable:
-        problems.append("Characters that cannot be read became “\ufffd”.")
-    return kept, tuple(problems)
+        problems = (*problems, "Characters that cannot be read became “\ufffd”.")
+    return kept, problems
+
+
+def _cut(text: str) -> tuple[str, tuple[str, ...]]:
+    if len(text) <= MAX_CHARACTERS:
+        return text, ()
+    return text[:MAX_CHARACTERS], (f"Only the first {MAX_CHARACTERS:,} of {len(text):,} characters are read.",)
 
 
 def place(groups: Sequence[Group], index: int) -> str:
@@ -107,6 +118,8 @@ def to_address(shown: View) -> dict[str, str]:
     for field in fields(View):
         value, parameter = getattr(shown, field.name), _PARAMETERS[field.name]
         default = View().sentence if field.name == "sentence" else getattr(opening, field.name)
+        if field.name == "partner":
+            default = own_partner(shown.sentence, shown.word, shown.direction)
         if value != default:
             written[parameter.name] = parameter.write(value)
     return written
@@ -115,20 +128,38 @@ def to_address(shown: View) -> dict[str, str]:
 def from_address(parameters: dict[str, list[str]], models: Collection[str]) -> tuple[View, tuple[str, ...]]:
     """Read a view from query parameters, and say in sentences what could not be read."""
     values: dict[str, Any] = {}
-    problems = []
+    problems: list[str] = []
     for field, parameter in _PARAMETERS.items():
         given = parameters.get(parameter.name, [])
         if not given:
             continue
         try:
-            value = parameter.read(given[0])
-            if len(given) > 1 or (field == "model" and value not in models):
+            if len(given) > 1:
+                raise ValueError(given)
+            text, said = _cut(given[0]) if field in TEXTS else (given[0], ())
+            value = parameter.read(text)
+            if field == "model" and value not in models:
                 raise ValueError(given)
             values[field] = value
+            problems.extend(said)
         except ValueError:
-            problems.append(f"The {field.replace('_', ' ')} in the link could not be used, so the default is shown.")
-    opening = opening_view(values["sentence"]) if "sentence" in values else View()
-    return replace(opening, **values), tuple(problems)
+            problems.append(f"{_named(field)} in the link could not be used, so the default is shown.")
+    shown = replace(opening_view(values.get("sentence", OPENING.sentence)), **values)
+    if "partner" not in values:
+        shown = replace(shown, partner=own_partner(shown.sentence, shown.word, shown.direction))
+    return shown, tuple(problems)
+
+
+def assignment(field: str, value: object) -> str:
+    """Write one field as it stands in an address: "word=8"."""
+    parameter = _PARAMETERS[field]
+    return f"{parameter.name}={parameter.write(value)}"
+
+
+def _named(field: str) -> str:
+    """Name a field in a sentence about a link, as it is called there unless that is one letter."""
+    name = _PARAMETERS[field].name
+    return f"The {field}" if field in (name, "sentence") else f"“{name}”"
 
 
 @dataclass(frozen=True)
@@ -192,7 +223,7 @@ def _mask(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    if len(text) > MAX_CHARACTERS or _UNREADABLE.search(text):
+    if _UNREADABLE.search(text):
         raise ValueError(text)
     return text
 

@@ -18,12 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """One label on an axis of words: the tokens at `indices`, under the word as typed."""
+    """One label on an axis: the tokens at `indices`, under the word as typed or the piece as it is."""
 
     text: str
     indices: tuple[int, ...]
     special: bool
     word: int | None
+
+
+def group_tokens(tokens: "Sequence[Token]") -> tuple[Group, ...]:
+    """Put each token in a group of its own, under the text that the model's piece stands for.
+
+    Args:
+        tokens: those of a Prompt, T of them.
+
+    Returns:
+        T groups, in order.
+    """
+    return tuple(Group(token.text, (index,), token.special, token.word) for index, token in enumerate(tokens))
 
 
 def group_words(tokens: "Sequence[Token]") -> tuple[Group, ...]:
@@ -34,7 +46,8 @@ def group_words(tokens: "Sequence[Token]") -> tuple[Group, ...]:
 
     Returns:
         Groups in order of their first token; together they hold each of 0..T-1 once. Special tokens,
-        padding and tokens without a word stand alone.
+        padding and tokens without a word stand alone; in text that writes no spaces between words that is
+        every token, under the characters typed for it.
     """
     members: dict[tuple[str, int], list[int]] = {}
     for index, token in enumerate(tokens):

@@ -25,8 +25,13 @@ def replaced(codes: Sequence[str]) -> str:
 
 
 def typed_specials(texts: Iterable[str]) -> str:
-    """Say which typed characters became one of the model's special tokens."""
-    return f"{_listed(_quoted(text) for text in texts)} in the text is read as the model's own special token."
+    """Say which typed characters became the model's special tokens, and that they are treated as such."""
+    names = list(dict.fromkeys(_quoted(text) for text in texts))
+    if len(names) == 1:
+        what = f"{names[0]} in the text is read as a special token. Like the model's other ones it is"
+    else:
+        what = f"{_enumerated(names)} in the text are read as special tokens. Like the model's other ones they are"
+    return f"{what} hidden unless special tokens are shown."
 
 
 def reads_right_to_left(text: str) -> bool:
@@ -118,6 +123,13 @@ def _without_accents(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return f"“{text}”" if len(text) <= _LONGEST else f"“{text[: _LONGEST - 1]}…”"
+
+
+def _enumerated(items: Sequence[str]) -> str:
+    """Write two or more items as in a sentence: "one, two and three"."""
+    if len(items) > _SHOWN:
+        return _listed(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def _listed(items: Iterable[str]) -> str:

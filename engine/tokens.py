@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from engine import _notices
-from engine._groups import Group, group_words, pool_words
+from engine._groups import Group, group_tokens, group_words, pool_words
 from engine._pieces import Style, content, readable, style_of
 from engine._rows import Row, placed, rows_of, shortened
 from engine._words import Word, is_blank, replace_unreadable, split_words, writes_spaces
@@ -25,6 +25,7 @@ __all__ = [
     "Word",
     "decoded",
     "encode",
+    "group_tokens",
     "group_words",
     "pool_words",
     "split_words",
@@ -47,7 +48,8 @@ class Token:
         generated: made by the model rather than read.
         padding: there only to fill up the length.
         source: which text `start` and `end` count in: 0 the text, 1 the second text of a pair.
-        word_text: the whole word as typed; empty without a word.
+        word_text: the whole word as typed, for a reader; in text that writes no spaces between words, the
+            characters typed for this token alone. Empty without a word or such a place in the text.
     """
 
     text: str
@@ -161,7 +163,7 @@ def encode(
     kept = shortened(rows, limit)
     words = _words(rows, sources)
     spaced = writes_spaces("".join(sources))
-    tokens = _tokens(kept, words if spaced else (), style)
+    tokens = _tokens(kept, words, style) if spaced else _wordless(_tokens(kept, (), style), sources)
     prompt = Prompt(sources[0], sources[1] if pair is not None else None, tokens, words, (), len(rows), limit)
     return replace(prompt, notices=_notices_on(tokenizer, prompt, kept, codes))
 
@@ -203,6 +205,16 @@ def _tokens(rows: Sequence[Row], words: Sequence[Word], style: Style) -> tuple[T
         if owners[index] is None and _is_lead(rows[index], rows[index + 1], style):
             owners[index] = owners[index + 1]
     return tuple(_token(row, owner, words, style) for row, owner in zip(rows, owners, strict=True))
+
+
+def _wordless(tokens: Sequence[Token], sources: Sequence[str]) -> tuple[Token, ...]:
+    """Let what was typed for each token stand for the word it would be in: 猫, where the model got [UNK]."""
+    return tuple(
+        token
+        if token.start is None
+        else replace(token, word_text=readable(sources[token.source][token.start : token.end].encode()))
+        for token in tokens
+    )
 
 
 def _token(row: Row, owner: int | None, words: Sequence[Word], style: Style) -> Token:

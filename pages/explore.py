@@ -9,14 +9,16 @@ now = scene()
 panels.notices(now)
 panels.words(now)
 if now.is_foreign:
-    left, middle, right = st.columns([10, 8, 10], gap="medium")
+    with st.container(key="three_pictures"):
+        left, middle, right = st.columns([10, 8, 10], gap="medium")
     with middle:
         pictures.change(now)
 else:
-    left, right = st.columns([10, 11], gap="large")
+    with st.container(key="two_pictures"):
+        left, right = st.columns([10, 11], gap="large")
 with left:
     pictures.heat(now)
 with right:
     pictures.heads(now)
-panels.facts(now, table=pictures.table_of)
+panels.facts(now, table=pictures.table_of, file_name=pictures.table_name(now))
 panels.caution(now)

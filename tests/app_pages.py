@@ -39,8 +39,8 @@ def typed(test: AppTest, sentence: str) -> AppTest:
 
 
 def plain(text: str) -> str:
-    """Read markdown as a reader sees it: no backslashes, no emphasis, no invisible joiners."""
-    return text.replace("\u2060", "").replace("\\", "").replace("**", "")
+    """Read markdown as a reader sees it: no backslashes, no emphasis, no invisible joiners, spaces of one kind."""
+    return text.replace("\u2060", "").replace("\u202f", " ").replace("\\", "").replace("**", "")
 
 
 def said(test: AppTest) -> str:

@@ -151,10 +151,16 @@ def test_a_script_without_spaces_stays_at_tokens_and_says_so():
         ("word", "\x00", "The word in the link could not be used, so the default is shown."),
         ("mask", "foo", "The mask in the link could not be used, so the default is shown."),
         ("mask", "window:0", "The mask in the link could not be used, so the default is shown."),
-        ("min", "-1", "The threshold in the link could not be used, so the default is shown."),
+        ("rescale", "2", "“rescale” in the link could not be used, so the default is shown."),
+        ("min", "-1", "“min” in the link could not be used, so the default is shown."),
         ("q", ["one", "two"], "The sentence in the link could not be used, so the default is shown."),
         ("q", "a\x00b", "The sentence in the link could not be used, so the default is shown."),
-        ("q", "x" * 2001, "The sentence in the link could not be used, so the default is shown."),
+        ("q", "x" * 2001, "Only the first 2,000 of 2,001 characters are read."),
+        ("word", "999", "“word=999” in the link names no word of this sentence: another is picked."),
+        ("word", "t15", "“word=t15” in the link names no word of this sentence: another is picked."),
+        ("to", "999", "“to=999” in the link names no word of this sentence: another is picked."),
+        ("kind", "cross", "“kind=cross” in the link means nothing to this model and is left out."),
+        ("target", "hello", "The target in the link is left out: this model reads only one sentence."),
     ],
 )
 def test_a_link_that_asks_for_what_is_not_there_shows_the_default_with_a_note(
@@ -309,7 +315,7 @@ def test_html_is_drawn_letter_by_letter_in_a_browser(page: Page, hosts: set[str]
     settle(page)
     page.get_by_label("Sentence").fill(HOSTILE)
     page.get_by_label("Sentence").press("Enter")
-    expect(page.get_by_text("The outlined row is")).to_contain_text("1")
+    expect(page.get_by_text("The outlined row is").first).to_contain_text("1")
     settle(page)
     assert page.locator("[data-testid=stMain] img, .js-plotly-plot a, s").count() == 0
     assert dialogs == []

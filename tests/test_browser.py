@@ -212,7 +212,7 @@ def test_the_map_reads_she_customer_29_percent_on_hover(page: Page, app_server: 
 def test_a_ranking_button_goes_to_its_head(page: Page, app_server: Server):
     """The map, the frame in the grid and the address follow."""
     arrive(page, app_server.url)
-    page.get_by_role("button", name="3.1 · 25%").click()
+    page.get_by_role("button", name=re.compile(r"^L3 H1 · 25\s%$")).click()
     expect(map_title(page)).to_have_text("layer 3, head 1")
     page.wait_for_url("**/?layer=3&head=1")
     expect(page.get_by_test_id("grid")).to_have_attribute("aria-label", re.compile("layer 3, head 1, .* is shown"))
@@ -276,7 +276,7 @@ def test_512_tokens_are_drawn_on_a_canvas_within_a_megabyte_and_a_half(
     assert 500_000 < received <= 1_500_000
     assert page.locator(".js-plotly-plot").count() == 0
     canvas.hover(position={"x": 100, "y": 100})
-    expect(page.get_by_test_id("heatmap-tip")).to_have_text(re.compile(r"^at → at (<\s*)?[\d.]+ %$"))
+    expect(page.get_by_test_id("heatmap-tip")).to_have_text(re.compile(r"^at → at (<\s*)?[\d.]+\s%$"))
     canvas.click(position={"x": 100, "y": 100})
     page.wait_for_url("**word=*")
     settle(page)
@@ -289,7 +289,7 @@ def test_nothing_leaves_the_machine_neither_from_the_browser_nor_from_the_server
     """Started from / and used on both pages, the app listens on this machine only and asks nobody for anything."""
     arrive(page, app_server.url)
     page.get_by_role("link", name="Masks").click()
-    page.get_by_text("Padding changes nothing").wait_for()
+    page.get_by_text("Does padding change anything?").wait_for()
     settle(page)
     lines = (app_server.log.parent / WITNESSED).read_text(encoding="utf-8").splitlines()
     asked = {tuple(line.split(" ", 1)) for line in lines}

@@ -301,3 +301,41 @@ def test_weights_below_the_floor_get_the_colour_of_nothing_and_keep_their_number
     nothing = stops[0][1]
     assert all(colour == nothing for place, colour in stops if place < 0.05)
     assert [colour for place, colour in stops if place > 0.1 and colour == nothing] == []
+
+
+def test_two_figures_of_scores_can_share_a_scale_and_outline_a_row() -> None:
+    first, second = (
+        scores_figure(np.array([[top, 1.0], [0.0, -1.0]]), None, list("ab"), list("ab"), reach=4.0, row=1)
+        for top in (4.0, 2.0)
+    )
+    assert cells(first).zmax == cells(second).zmax == 4
+    assert list(bar(second).colorbar.ticktext) == ["−4", "0", "4"]
+    assert {(shape.y0, shape.y1) for shape in second.layout.shapes} == {(0.5, 1.5)}
+    with pytest.raises(ShapeError, match="no row 2"):
+        scores_figure(np.zeros((2, 2)), None, list("ab"), list("ab"), row=2)
+
+
+def test_a_narrow_map_labels_fewer_tokens_and_keeps_its_title_whole() -> None:
+    """The title is given up to what fits: first the note on thinned labels goes."""
+    words = [f"w{index}" for index in range(15)]
+    wide, narrow = (heatmap(np.zeros((15, 15)), words, words, size=560, width=width) for width in (None, 277))
+    assert list(wide.layout.xaxis2.tickvals) == list(range(15))
+    assert list(narrow.layout.xaxis2.tickvals) == list(range(0, 15, 2))
+    assert narrow.layout.xaxis2.title.text == "key (attended to)"
+
+
+def test_infinities_are_written_only_where_they_can_be_read() -> None:
+    def written(count: int, width: int | None = None) -> list[go.Scatter]:
+        hidden = np.zeros((count, count), bool)
+        names = ["w"] * count
+        figure = scores_figure(np.ones((count, count)), hidden, names, names, stage="after", width=width)
+        return [trace for trace in scatters(figure) if trace.mode == "text"]
+
+    assert written(15)[0].textfont.size == 10
+    assert written(15, 277)[0].textfont.size < 8
+    assert not written(16, 277)
+
+
+def test_a_third_is_spelt_as_one() -> None:
+    words = ["w"] * 60
+    assert heatmap(np.zeros((60, 60)), words, words).layout.yaxis2.title.text.endswith("every 3rd labelled")

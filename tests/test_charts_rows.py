@@ -50,8 +50,29 @@ def test_empty_ranking_keeps_its_columns():
     assert list(ranking_frame([]).columns) == ["layer", "head", "weight %"]
 
 
+def test_comparison_hides_keys_that_stay_below_the_floor_in_both():
+    chart = comparison([0.7, 0.1, 0.02], [0.1, 0.0, 0.04], list("abc"), before_name="x", after_name="y", floor=0.05)
+    assert [row["key"] for row in rows(chart)] == ["a", "a", "b", "b"]
+    nothing = comparison([0.1], [0.1], ["a"], before_name="x", after_name="y", floor=0.5)
+    assert rows(nothing) == [{"text": "no data"}]
+
+
+def test_comparison_spells_its_order_out():
+    """A chart redrawn in place with other words would keep the order of those before."""
+    chart = comparison([0.1, 0.7, 0.2], [0.1, 0.8, 0.1], list("abc"), before_name="x", after_name="y", top=2).to_dict()
+    for layer in chart["layer"]:
+        assert layer["encoding"]["y"]["scale"]["domain"] == layer["encoding"]["y"]["sort"] == [1, 2]
+
+
+@pytest.mark.parametrize(("name", "way"), [("GPT-style", "horizontal"), ("causal and window of 12", "vertical")])
+def test_a_legend_that_would_be_cut_stands_in_two_lines(name: str, way: str):
+    chart = comparison([1.0], [1.0], ["a"], before_name="as trained", after_name=name).to_dict()
+    assert chart["layer"][0]["encoding"]["color"]["legend"]["direction"] == way
+
+
 def test_even_spread_over_four_tokens_is_two_bits():
-    assert entropy_text(math.log2(4)) == "2.00 bits (1.386 nats)"
+    assert entropy_text(math.log2(4)) == "2.00 bits (1.39 nats), as spread out as over 4 equal tokens"
+    assert entropy_text(-0.0) == "0.00 bits (0.00 nats), as good as all on one token"
 
 
 def test_lengths_that_differ_are_both_named():

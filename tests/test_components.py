@@ -1,7 +1,7 @@
 """The Python side of the browser pieces: what is sent, how small it is, and which picks are believed."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from playwright.sync_api import Page, expect
 
 from app.components import Chip, grid, heatmap_canvas, ribbon
 from app.components import grid as grid_function
@@ -24,6 +25,7 @@ from app.components.payload import (
     weight_frame,
 )
 from engine.errors import ShapeError
+from tests.conftest import settle, streamlit_server
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "a<b<c", "**bold** $x^2$ `code`", "שלום", "में", "\t"]
 FOLDER = Path(mount_module.__file__).parent
@@ -175,6 +177,12 @@ def test_colouring_by_a_number_that_is_not_given_falls_back_to_weights(sent: lis
     assert sent[0]["view"]["colour"] == "weights"
 
 
+def test_a_mean_has_no_framed_head_but_a_note(sent: list[dict[str, Any]]):
+    grid(np.zeros((2, 2, 3, 3)), key="heads", layer=None, head=None, note="mean of all heads")
+    view = sent[0]["view"]
+    assert (view["layer"], view["head"], view["note"]) == (None, None, "mean of all heads")
+
+
 @pytest.mark.parametrize(
     "draw",
     [
@@ -251,3 +259,112 @@ def test_the_accent_reads_as_text_on_both_pages():
 def test_plotly_and_the_browser_get_the_same_stops():
     assert scale(dark=False)[0] == [0.0, SCALE_LIGHT[0][1]]
     assert themes()["dark"]["stops"] == scale(dark=True)
+
+
+SHARED = f"const PALETTE = {{}};\n{(FOLDER / 'shared.js').read_text(encoding='utf-8')}"
+PAGE = """
+import numpy as np
+import streamlit as st
+from app.components import Chip, grid, ribbon
+
+def chips(words):
+    return [Chip(text=word, hover=f"raw {word}", special=False, padding=False) for word in words]
+
+words = st.text_input("Words", "one two three " + "m" * 400).split()
+weights = np.arange(1, len(words) ** 2 + 1, dtype=np.float32).reshape(len(words), -1) / 3000
+pin = st.session_state.get("pin", 0)
+ribbon(chips(words), None, weights, key="ribbon", pinned=pin, on_pick=lambda pick: st.session_state.update(pick))
+with st.container(width=int(st.query_params.get("width", 700))):
+    chosen = st.session_state.get("chosen", {"layer": None, "head": None})
+    grid(
+        np.full((2, 3, 4, 4), 0.25), key="grid", **chosen, note="mean of all" if chosen["head"] is None else "",
+        shade=np.full((2, 3), 0.294), shade_title="from " + "w" * 80 + " to it", ranking=False,
+        on_pick=lambda pick: st.session_state.update(chosen=pick),
+    )
+"""
+
+
+def computed(page: Page, expression: str) -> Any:
+    """What the pieces' shared script makes of an expression."""
+    return page.evaluate(f"() => {{ {SHARED}\nreturn {expression}; }}")
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page with a ribbon of rising weights and a grid that shows a mean; its address."""
+    folder = tmp_path_factory.mktemp("pieces")
+    (folder / "page.py").write_text(PAGE, encoding="utf-8")
+    with streamlit_server(folder / "page.py", folder, "--server.address", "127.0.0.1") as server:
+        yield server.url
+
+
+@pytest.mark.browser
+def test_percentages_are_plain_and_below_one_keep_a_digit(page: Page):
+    """The space is narrow, and no line ends at it."""
+    written = computed(page, "[0, 0.0002, 0.004, 0.0094, 0.0096, 0.294, 1].map(share)")
+    assert written == [f"{number}\u202f%" for number in ("0", "<0.1", "0.4", "0.9", "1", "29", "100")]
+    assert computed(page, "[percent(0.2944, 1), percent(0.0001, 1)]") == ["29.4\u202f%", "<0.1\u202f%"]
+
+
+@pytest.mark.browser
+def test_a_long_word_is_cut_between_letters_as_they_are_seen(page: Page):
+    """Accents stay on their letters."""
+    assert computed(page, "brief('e\u0301'.repeat(24))") == "e\u0301" * 24
+    assert computed(page, "brief('e\u0301'.repeat(25))") == "e\u0301" * 23 + "…"
+
+
+@pytest.mark.browser
+def test_the_note_on_the_pointed_word_follows_the_pin_and_goes_with_its_sentence(page: Page, pieces: str):
+    """Four words: weight (row, column) is (4 row + column + 1) / 3000."""
+    page.goto(pieces)
+    words, detail = page.get_by_test_id("chip"), page.get_by_test_id("detail")
+    words.nth(2).hover()
+    expect(detail).to_contain_text("one → three 0.1")
+    words.nth(2).click()
+    expect(detail).to_contain_text("three → three 0.4")
+    settle(page)
+    expect(detail).to_contain_text("three → three 0.4")
+    page.get_by_label("Words").focus()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("four five six seven eight")
+    page.keyboard.press("Enter")
+    expect(words).to_have_count(5)
+    settle(page)
+    expect(detail).not_to_contain_text("three")
+
+
+@pytest.mark.browser
+def test_the_strongest_have_their_number_however_small_or_long_the_word(page: Page, pieces: str):
+    """Also where the word has 400 letters."""
+    page.goto(pieces)
+    item = page.get_by_test_id("strongest-item").first
+    expect(item).to_have_text(f"{'m' * 23}… 0.1\u202f%")
+    inside, share = item.bounding_box(), item.locator(".share").bounding_box()
+    assert inside is not None
+    assert share is not None
+    assert share["x"] + share["width"] <= inside["x"] + inside["width"]
+    numbers = page.get_by_test_id("percent").all_inner_texts()
+    assert numbers == [f"{number}\u202f%" for number in ("<0.1", "0.1", "0.1", "0.1")]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [300, 700])
+def test_the_grid_says_a_means_note_then_the_number_before_the_words(page: Page, pieces: str, width: int):
+    """The cursor begins at the first head; only the words are cut."""
+    page.goto(f"{pieces}/?width={width}")
+    heads, caption = page.get_by_test_id("grid"), page.get_by_test_id("grid-caption")
+    expect(caption).to_have_text("mean of all")
+    expect(page.get_by_test_id("grid-selected")).to_be_hidden()
+    legend = "each map from 0 to its own largest weight"
+    expect(page.get_by_test_id("grid-legend")).to_have_text(legend, use_inner_text=True)
+    heads.focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    settle(page)
+    expect(page.get_by_test_id("grid-selected")).to_be_visible()
+    expect(caption).to_contain_text("layer 1, head 1: 29.4\u202f% from www")
+    number, frame = caption.locator(".number").bounding_box(), caption.bounding_box()
+    assert number is not None
+    assert frame is not None
+    assert number["x"] + number["width"] <= frame["x"] + frame["width"]
+    assert number["y"] + number["height"] <= frame["y"] + frame["height"]

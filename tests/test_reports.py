@@ -262,11 +262,11 @@ def test_attention_that_rests_on_the_first_word_is_explained_without_touching_a_
     asked = {"model": str(folder / "gpt2"), "q": CAT, "layer": "1", "head": "3"}
     with operator_allows(folder):
         even, small = opened(**asked), opened(**asked, colour="log")
-    assert "rests on the first token, The: heads with nothing to say park it there." in said(even)
+    assert "rests on the first token, The; one common explanation: a head that finds nothing relevant" in said(even)
     assert "“Bring out small weights” under More colours the rest and leaves every number as it is." in said(even)
-    assert "Rescaling under More" not in said(even)
+    assert "“Left out” under More" not in said(even)
     assert np.array_equal(ribbon_weights(even), ribbon_weights(small))
-    assert "Rescaling under More leaves those out" in said(opened(layer="2", head="6"))
+    assert "“Left out” under More takes those out" in said(opened(layer="2", head="6"))
 
 
 def test_a_map_of_cross_attention_carries_a_caution(folder: Path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.examples import examples
-from app.shown import EXACT_THUMBNAILS, between, groups, resting_share, shown, thumbnails
+from app.shown import EXACT_THUMBNAILS, between, can_see, groups, resting_share, shown, thumbnails
 from app.view import View
 from engine import HuggingFaceModel, Mask, Prompt, Token, Trace
 from engine.sites import Site
@@ -91,8 +91,7 @@ def test_a_words_row_is_the_mean_of_its_pieces_and_its_column_the_sum(one: Trace
     """shopkeeper → shopkeeper: the mean of 0.0 + 0.1 and 0.2 + 0.1; shopkeeper → she: the mean of 0.1 and 0.3."""
     made = shown(one, WORDS, "encoder")
     assert made.weights == pytest.approx(np.array([[0.2, 0.2], [0.3, 0.3]]))
-    assert len(made.remarks) == 1
-    assert "rows averaged, columns summed" in made.remarks[0]
+    assert made.remarks == ("shopkeeper is 2 tokens: attention from it is averaged, attention to it added up",)
 
 
 def test_tokens_are_the_models_own_numbers(one: Trace):
@@ -158,6 +157,23 @@ def test_between_says_for_every_head_what_one_word_gives_another(four: Trace, on
     assert between(one, "encoder", shopkeeper, she) == pytest.approx(np.array([[0.2]]))
 
 
+def test_between_is_rescaled_as_the_map_is(one: Trace):
+    """she: 0.3 of the 0.6 that go to the two words; and a row of nothing stays nothing."""
+    shopkeeper, she = groups(SHOPKEEPER, WORDS)
+    assert between(one, "encoder", she, shopkeeper, (shopkeeper, she)) == pytest.approx(np.array([[0.5]]))
+    made = shown(one, replace(WORDS, renormalise=True), "encoder")
+    assert between(one, "encoder", shopkeeper, she, made.keys)[0, 0] == pytest.approx(made.weights[0, 1])
+    end = Group("[SEP]", (4,), True, None)
+    assert np.array_equal(between(one, "encoder", end, she, (shopkeeper, she)), [[0.0]])
+
+
+def test_one_head_that_may_look_is_enough(four: Trace):
+    """Each head sees one key, 0 to 3; nobody sees the last."""
+    shopkeeper, she = groups(SHOPKEEPER, WORDS)
+    assert can_see(four, "encoder", she, shopkeeper)
+    assert not can_see(four, "encoder", she, Group("[SEP]", (4,), True, None))
+
+
 def test_a_head_rests_on_special_tokens_or_on_the_first(one: Trace, minilm: HuggingFaceModel):
     """The mean over all queries of what [CLS] and [SEP] get; without any, of what the first token gets."""
     share, where = resting_share(one, WORDS, "encoder")
@@ -176,6 +192,9 @@ def test_thumbnails_of_short_sentences_are_the_maps_themselves(opening: Trace):
     for layer, head in ((0, 0), (5, 8), (3, 1)):
         large = shown(opening, replace(WORDS, layer=layer, head=head), "encoder")
         assert small[layer, head] == pytest.approx(large.weights, abs=1e-6)
+    rescaled = replace(WORDS, renormalise=True, layer=3, head=1)
+    large = shown(opening, rescaled, "encoder")
+    assert thumbnails(opening, rescaled, "encoder")[3, 1] == pytest.approx(large.weights, abs=1e-6)
 
 
 def test_thumbnails_of_long_sentences_are_pooled(minilm: HuggingFaceModel):

@@ -7,32 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece import SentencePieceTrainer
 from tiny_tokenizers import TEXTS, wordpiece
+from token_checks import in_words, labels, span, typed
 from transformers.models.bert.tokenization_bert_legacy import BertTokenizerLegacy
 from transformers.models.bert_generation.tokenization_bert_generation import BertGenerationTokenizer
 from transformers.models.byt5.tokenization_byt5 import ByT5Tokenizer
 from transformers.models.canine.tokenization_canine import CanineTokenizer
 
-from engine.tokens import Prompt, Token, encode, group_words
+from engine.tokens import encode
 
 WORDPIECE = wordpiece()
-
-
-def labels(prompt: Prompt) -> list[str]:
-    return [group.text for group in group_words(prompt.tokens) if not group.special]
-
-
-def typed(prompt: Prompt) -> list[str]:
-    """What was typed for each token; nothing for those that were added."""
-    sources = (prompt.text, prompt.pair or "")
-    return [sources[token.source][slice(*(span(token) or (0, 0)))] for token in prompt.tokens]
-
-
-def span(token: Token) -> tuple[int, int] | None:
-    return None if token.start is None or token.end is None else (token.start, token.end)
-
-
-def in_words(message: str, prompt: Prompt) -> bool:
-    return any(message in notice for notice in prompt.notices)
 
 
 @pytest.fixture

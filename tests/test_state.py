@@ -61,7 +61,24 @@ def test_the_opening_view_leaves_the_address_clean():
 def test_one_change_is_one_parameter():
     """A link stays short enough to read aloud."""
     assert to_address(replace(View(), head=3)) == {"head": "3"}
-    assert to_address(replace(View(), word=None)) == {"word": "none"}
+    assert to_address(replace(View(), word=None, partner=None)) == {"word": "none"}
+
+
+def test_a_link_that_names_a_word_alone_leaves_its_partner_open():
+    """The example's partner belongs to the example's word, and to what that attends to."""
+    assert from_address({"word": ["4"]}, MODELS)[0].partner is None
+    assert from_address({"word": [str(View().word)]}, MODELS)[0].partner == View().partner
+    assert from_address({"direction": ["by"]}, MODELS)[0].partner is None
+    assert to_address(replace(View(), word="4", partner=None)) == {"word": "4"}
+    assert to_address(replace(View(), word="4")) == {"word": "4", "to": "4"}
+
+
+@pytest.mark.parametrize("name", ["q", "target"])
+def test_a_long_text_in_a_link_is_cut_as_a_typed_one_is(name: str):
+    """With the same sentence."""
+    shown, problems = from_address({name: ["x" * (MAX_CHARACTERS + 1)]}, MODELS)
+    assert {"q": shown.sentence, "target": shown.target}[name] == "x" * MAX_CHARACTERS
+    assert problems == ("Only the first 2,000 of 2,001 characters are read.",)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +111,7 @@ def test_one_change_is_one_parameter():
         ("min", "101"),
         ("rescale", "2"),
         ("q", "a\x00b"),
-        ("q", "x" * (MAX_CHARACTERS + 1)),
+        ("target", "a\x00b"),
     ],
 )
 def test_what_cannot_be_read_falls_back_with_a_note(name: str, text: str):

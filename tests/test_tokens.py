@@ -8,12 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_tokenizers import TEXTS, byte_level, metaspace, wordpiece
+from token_checks import in_words, labels, span, typed
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AddedToken, PreTrainedTokenizerFast
 from transformers.models.canine.tokenization_canine import CanineTokenizer
 
 from engine.errors import ShapeError, TextError
-from engine.tokens import Prompt, Token, decoded, encode, group_words
+from engine.tokens import Prompt, decoded, encode, group_tokens, group_words
 
 BUILDERS = (wordpiece, byte_level, metaspace)
 SHOPKEEPER = TEXTS[0]
@@ -23,26 +24,8 @@ NAMES = [builder.__name__ for builder in BUILDERS]
 every_tokenizer = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
 
 
-def labels(prompt: Prompt) -> list[str]:
-    return [group.text for group in group_words(prompt.tokens) if not group.special]
-
-
 def texts(prompt: Prompt) -> list[str]:
     return [token.text for token in prompt.tokens]
-
-
-def typed(prompt: Prompt) -> list[str]:
-    """What was typed for each token; nothing for those that were added."""
-    sources = (prompt.text, prompt.pair or "")
-    return [sources[token.source][slice(*(span(token) or (0, 0)))] for token in prompt.tokens]
-
-
-def span(token: Token) -> tuple[int, int] | None:
-    return None if token.start is None or token.end is None else (token.start, token.end)
-
-
-def in_words(message: str, prompt: Prompt) -> bool:
-    return any(message in notice for notice in prompt.notices)
 
 
 @every_tokenizer
@@ -196,8 +179,16 @@ def test_d6_a_typed_special_token_is_one_word_with_a_notice():
     prompt = encode(METASPACE, "the <s> cat")
     token = next(token for token in prompt.tokens if token.raw == "<s>")
     assert (token.special, token.word_text, prompt.text[token.start : token.end]) == (True, "<s>", "<s>")
-    assert in_words("“<s>” in the text is read as the model's own special token", prompt)
+    assert in_words("“<s>” in the text is read as a special token.", prompt)
     assert [group.text for group in group_words(prompt.tokens)] == ["the", "␣", "<s>", "cat", "</s>"]
+
+
+def test_d6_several_typed_special_tokens_are_told_in_one_sentence_and_where_they_are():
+    prompt = encode(WORDPIECE, "[CLS] the [SEP] cat [SEP] [PAD]")
+    assert prompt.notices[0] == (
+        "“[CLS]”, “[SEP]” and “[PAD]” in the text are read as special tokens. "
+        "Like the model's other ones they are hidden unless special tokens are shown."
+    )
 
 
 def test_d6_an_end_token_that_is_also_the_unknown_one_is_special_when_typed():
@@ -298,6 +289,31 @@ def test_d19_text_without_spaces_says_so_and_stays_at_tokens(tokenizer, text):
     assert not prompt.spaced
     assert "This script writes no spaces between words, so the words view shows tokens." in prompt.notices
     assert [group.indices for group in group_words(prompt.tokens)] == [(i,) for i in range(len(prompt))]
+
+
+@every_tokenizer
+@pytest.mark.parametrize("text", ["我喜欢自然语言处理", "私は猫が好き", "ฉันรักแมว"])
+def test_d19_in_the_words_view_each_token_shows_what_was_typed_for_it(tokenizer, text):
+    prompt = encode(tokenizer, text)
+    shown = [token for token in prompt.tokens if token.start is not None]
+    assert [token.word_text for token in shown] == [piece for piece in typed(prompt) if piece]
+    assert all(token.word is None for token in shown)
+
+
+def test_d19_what_the_vocabulary_lacks_is_typed_characters_among_words_and_unknown_among_tokens():
+    core = Tokenizer(models.WordLevel({"[UNK]": 0, "我": 1}, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Split("", "isolated")]
+    )
+    prompt = encode(PreTrainedTokenizerFast(tokenizer_object=core, unk_token="[UNK]"), "我喜欢猫")
+    assert labels(prompt) == ["我", "喜", "欢", "猫"]
+    assert [group.text for group in group_tokens(prompt.tokens)] == ["我", "[UNK]", "[UNK]", "[UNK]"]
+
+
+def test_d19_white_space_keeps_its_sign_where_there_are_no_words():
+    prompt = encode(BYTE_LEVEL, "我们\n你")
+    assert "⏎" in labels(prompt)
+    assert "\n" not in labels(prompt)
 
 
 def test_d19_a_foreign_word_among_others_changes_nothing():

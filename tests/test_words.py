@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_tokenizers import wordpiece
 
 from engine.errors import ShapeError
-from engine.tokens import Group, Token, encode, group_words, pool_words, split_words
+from engine.tokens import Group, Token, encode, group_tokens, group_words, pool_words, split_words
 
 WORDPIECE = wordpiece()
 
@@ -81,6 +81,17 @@ def test_groups_follow_the_first_piece_and_specials_padding_and_wordless_stand_a
     special = replace(token("[SEP]", 2), special=True)
     groups = group_words([*pieces, special, special])
     assert [group.indices for group in groups] == [(0, 2), (1,), (3,), (4,), (5,), (6,)]
+
+
+def test_each_token_is_a_group_of_its_own_whatever_its_word():
+    pieces = [token("x", 0, word_text="xyz"), token("yz", 0, word_text="xyz"), token("n", None)]
+    special = replace(token("[SEP]", None), special=True)
+    assert group_tokens([*pieces, special]) == (
+        Group("x", (0,), False, 0),
+        Group("yz", (1,), False, 0),
+        Group("n", (2,), False, None),
+        Group("[SEP]", (3,), True, None),
+    )
 
 
 def test_rectangular_weights_pool_on_both_axes():

@@ -1,6 +1,7 @@
 // The grid of heads: pointing, choosing, and the words below it.
 
 const NAMED = 3;
+const FIRST = { layer: 0, head: 0 };
 
 class Grid extends GridDrawing {
   constructor(root) {
@@ -15,6 +16,13 @@ class Grid extends GridDrawing {
     this.canvas = element("canvas", "picture", this.field, { tabindex: "0", role: "application", "data-testid": "grid" });
     this.chosen = element("div", "chosen", this.field, { "data-testid": "grid-selected" });
     this.cursor = element("div", "cursor", this.field);
+    this.legend = element("div", "legend soft", this.frame, { "data-testid": "grid-legend" });
+    this.low = element("span", "", this.legend);
+    this.legend.append(" ");
+    this.bar = element("canvas", "bar", this.legend, { width: "256", height: "1", "aria-hidden": "true" });
+    this.high = element("span", "", this.legend);
+    this.maskKey = element("span", "mask-key", this.legend);
+    this.maskKey.textContent = "masked";
     this.caption = element("div", "caption", this.frame, { "data-testid": "grid-caption" });
     this.ranking = element("div", "ranking", this.frame, { "data-testid": "grid-ranking" });
     this.speech = element("div", "unheard", this.frame, { "aria-live": "polite" });
@@ -30,7 +38,7 @@ class Grid extends GridDrawing {
     this.canvas.addEventListener("click", (event) => this.choose(this.at(event)));
     this.canvas.addEventListener("keydown", (event) => this.typed(event));
     this.canvas.addEventListener("focus", () => {
-      if (this.canvas.matches(":focus-visible")) this.point(this.selected(), true);
+      if (this.canvas.matches(":focus-visible")) this.point(this.selected() ?? FIRST, true);
     });
     this.canvas.addEventListener("blur", () => this.point(null));
     this.ranking.addEventListener("click", (event) => this.choose(event.target.closest(".item")?.cell ?? null));
@@ -52,6 +60,7 @@ class Grid extends GridDrawing {
       this.colours = scaleColours(this.theme);
       this.layOut();
       this.draw();
+      this.drawLegend();
       [this.stale, this.look] = [false, look];
     }
     this.select();
@@ -64,6 +73,7 @@ class Grid extends GridDrawing {
 
   selected() {
     const { layer, head } = this.view;
+    if (layer === null || head === null) return null;
     return layer < this.layers && head < this.heads ? { layer, head } : null;
   }
 
@@ -71,13 +81,13 @@ class Grid extends GridDrawing {
     const cell = this.selected();
     this.place(this.chosen, cell);
     this.place(this.cursor, this.pointed);
-    for (const [axis, index] of [[this.top, cell?.head], [this.side, cell?.layer]]) {
+    for (const [axis, index] of [[this.top, this.view.head], [this.side, this.view.layer]]) {
       axis.querySelectorAll("span").forEach((label, at) => label.classList.toggle("on", at === index));
     }
-    this.say(this.pointed ?? cell);
+    this.say();
     const size = `${this.layers} layers of ${this.heads} heads`;
     const help = "Arrow keys move, Enter shows a head.";
-    this.canvas.setAttribute("aria-label", `${size}; ${this.describe(cell)} is shown. ${help}`);
+    this.canvas.setAttribute("aria-label", `${size}; ${cell ? this.describe(cell) : this.view.note || "no single head"} is shown. ${help}`);
     if (!same(cell, this.revealed)) this.reveal(cell);
     this.revealed = cell;
   }
@@ -86,17 +96,25 @@ class Grid extends GridDrawing {
     if (!this.view || same(cell, this.pointed)) return;
     this.pointed = cell;
     this.place(this.cursor, cell);
-    this.say(cell ?? this.selected());
+    this.say();
     if (aloud) this.speech.textContent = this.describe(cell);
   }
 
-  say(cell) {
+  /** "layer 5, head 8: 29.4 % from she to customer", the words last, where an ellipsis may cut them. */
+  say() {
+    const { note, shadeTitle } = this.view;
+    const cell = this.pointed ?? (note ? null : this.selected());
     this.caption.replaceChildren();
-    if (!cell) return;
-    element("strong", "", this.caption).textContent = headName(cell, this.data.firstLayer);
+    if (!cell) {
+      word(note, element("span", "note", this.caption));
+      return;
+    }
     const value = this.value(cell);
+    const number = element("span", "number", this.caption);
+    element("strong", "", number).textContent = headName(cell, this.data.firstLayer);
     if (!value) return;
-    element("span", "soft", this.caption).append("  ", word(this.view.shadeTitle), ` ${value}`);
+    number.append(`: ${value} `);
+    word(shadeTitle, element("span", "rest soft", this.caption));
   }
 
   describe(cell) {
@@ -105,7 +123,8 @@ class Grid extends GridDrawing {
 
   value(cell) {
     const value = this.view.shade?.[cell.layer * this.heads + cell.head];
-    return value === undefined || value === null ? "" : this.format(value, 1);
+    if (value === undefined) return "";
+    return value === null ? "masked" : this.format(value, 1);
   }
 
   format(value, digits) {
@@ -137,24 +156,15 @@ class Grid extends GridDrawing {
   choose(cell) {
     if (!cell) return;
     // Drawn at once; the page's answer comes as the next view.
-    this.view = { ...this.view, ...cell };
+    this.view = { ...this.view, ...cell, note: "" };
     this.select();
     this.pick({ layer: cell.layer, head: cell.head });
   }
 
   typed(event) {
-    const cell = this.pointed ?? this.selected() ?? { layer: 0, head: 0 };
-    const moves = {
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      Home: [0, -this.heads],
-      End: [0, this.heads],
-      PageUp: [-this.layers, 0],
-      PageDown: [this.layers, 0],
-    };
-    if (event.key in moves) this.step(cell, moves[event.key]);
+    const cell = this.pointed ?? this.selected() ?? FIRST;
+    const steps = moves(this.layers, this.heads);
+    if (Object.hasOwn(steps, event.key)) this.step(cell, steps[event.key]);
     else if (event.key === "Enter" || event.key === " ") this.choose(cell);
     else if (event.key === "Escape") this.point(null);
     else return;

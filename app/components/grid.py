@@ -15,8 +15,8 @@ def grid(
     thumbs: np.ndarray,
     *,
     key: str,
-    layer: int,
-    head: int,
+    layer: int | None,
+    head: int | None,
     colour: Literal["weights", "shade"] = "weights",
     scale: Literal["own", "unit"] = "own",
     log: bool = False,
@@ -27,6 +27,7 @@ def grid(
     ranking: bool = True,
     first_layer: int = 0,
     max_height: int = 440,
+    note: str = "",
     on_pick: PickCallback | None = None,
 ) -> Pick | None:
     """Draw the grid of heads: one row a layer, one column a head, numbered from 0.
@@ -34,18 +35,19 @@ def grid(
     Args:
         thumbs: (L, H, P, Q), in [0, 1]; longer ones are max-pooled until the payload fits.
         key: the widget's key, unique on the page.
-        layer: the row with the frame.
-        head: the column with the frame.
+        layer: the row with the frame; None where no single head is shown, as for a mean.
+        head: the column with the frame, or None. There is a frame only where both are given.
         colour: "weights" draws the thumbnails, "shade" one flat colour per head.
         scale: thumbnails each relative to its "own" largest weight, or all from 0 to 1 ("unit").
         log: colour by the logarithm over four decades (thumbnails only).
-        shade: (L, H), one number per head, NaN where there is none.
+        shade: (L, H), one number per head, NaN where the head is masked there.
         shade_title: what the numbers are, for example "from she to customer".
         shade_unit: "%" shows 0.294 as 29.4 %; any other text follows the number, as in "2.31 bits".
         shade_range: the values at the two ends of the colour scale; (0, largest) where None.
         ranking: list the three largest of shade below the grid, whatever `colour` is.
         first_layer: number written beside the first row.
         max_height: of the picture, in CSS pixels; larger grids scroll inside.
+        note: said below the grid while no head is pointed at, in place of the framed head and its number.
         on_pick: called with {"layer": l, "head": h}, counted from 0 within thumbs.
 
     Returns:
@@ -77,6 +79,7 @@ def grid(
         "shade": None if shade is None else _plain(shade),
         "shadeTitle": shade_title,
         "ranking": ranking,
+        "note": note,
         "shadeUnit": shade_unit,
         "shadeRange": None if shade_range is None else [float(end) for end in shade_range],
     }

@@ -5,6 +5,8 @@ const LARGEST = 84;
 const WIDEST = 1.8;
 const GUTTER = 52;
 const HEADER = 42;
+const DIGIT = 6.6; // width and height of a label, in CSS pixels
+const LINE = 13;
 
 class GridDrawing extends Piece {
   layOut() {
@@ -22,8 +24,9 @@ class GridDrawing extends Piece {
       gridTemplateRows: `${HEADER}px ${fieldHeight}px`,
       maxHeight: `${this.data.maxHeight}px`,
     });
-    this.number(this.top, this.heads, this.cell.stepX, "left", 0);
-    this.number(this.side, this.layers, this.cell.stepY, "top", this.data.firstLayer);
+    const widest = DIGIT * String(this.heads - 1).length + 2;
+    this.number(this.top, this.heads, this.cell.stepX, widest, "left", 0);
+    this.number(this.side, this.layers, this.cell.stepY, LINE, "top", this.data.firstLayer);
     this.size(fieldWidth, fieldHeight);
   }
 
@@ -34,8 +37,8 @@ class GridDrawing extends Piece {
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });
   }
 
-  number(axis, count, step, side, first) {
-    const every = step < 20 ? 2 : 1;
+  number(axis, count, step, room, side, first) {
+    const every = Math.ceil(room / step);
     const labels = Array.from({ length: count }, (_, index) => {
       const label = element("span", "", null);
       label.textContent = index % every ? "" : String(index + first);
@@ -120,14 +123,26 @@ class GridDrawing extends Piece {
   shadeColour(table, cell) {
     const value = this.view.shade[cell];
     if (value === null) return packed(rgb(this.theme.masked));
-    const finite = this.view.shade.filter((other) => other !== null);
-    const [low, high] = this.view.shadeRange ?? [0, Math.max(...finite)];
+    const [low, high] = this.shadeEnds();
     return table[Math.round(clamp((value - low) / (high - low || 1), 0, 1) * 255)];
   }
-}
 
-function clamp(value, low, high) {
-  return Math.min(high, Math.max(low, value));
+  /** The numbers at the two ends of the colour scale. */
+  shadeEnds() {
+    return this.view.shadeRange ?? [0, Math.max(0, ...this.view.shade.filter((value) => value !== null))];
+  }
+
+  /** Say what the two ends of the scale stand for. */
+  drawLegend() {
+    const { colour, scale, log } = this.view;
+    let ends = ["each map from 0", scale === "own" ? "to its own largest weight" : `to ${percent(1)}`];
+    if (log && scale === "own") ends = ["each map from 1/10,000 of", "its own largest weight, log"];
+    else if (log) ends = [`each map from ${percent(1e-4, 2)}`, `to ${percent(1)}, log`];
+    if (colour === "shade") ends = this.shadeEnds().map((value) => (value === 0 ? "0" : this.format(value, 1)));
+    [this.low.textContent, this.high.textContent] = ends;
+    this.maskKey.hidden = colour !== "shade" || !this.view.shade.includes(null);
+    drawScale(this.bar, this.colours);
+  }
 }
 
 function same(one, other) {

@@ -214,7 +214,7 @@ class Heatmap extends HeatmapDrawing {
     const masked = weight === 0 && !seen(this.visible, at);
     const value = element("strong", "", null);
     value.textContent = masked ? "masked" : percent(weight, 1);
-    return [word(this.data.queries[row]), " → ", word(this.data.keys[column]), " ", value];
+    return [word(brief(this.data.queries[row])), " → ", word(brief(this.data.keys[column])), " ", value];
   }
 
   say() {
@@ -238,17 +238,8 @@ class Heatmap extends HeatmapDrawing {
 
   typed(event) {
     const { row, column } = this.cell ?? { row: this.view.row ?? 0, column: this.view.column ?? 0 };
-    const moves = {
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      Home: [0, -this.columns],
-      End: [0, this.columns],
-      PageUp: [-this.rows, 0],
-      PageDown: [this.rows, 0],
-    };
-    if (event.key in moves) this.walk(row, column, moves[event.key]);
+    const steps = moves(this.rows, this.columns);
+    if (Object.hasOwn(steps, event.key)) this.walk(row, column, steps[event.key]);
     else if (event.key === "Enter" || event.key === " ") this.choose({ row, column });
     else if (event.key === "+" || event.key === "=") this.zoomAt(this.middle(), 1.5);
     else if (event.key === "-") this.zoomAt(this.middle(), 1 / 1.5);
@@ -259,8 +250,7 @@ class Heatmap extends HeatmapDrawing {
   }
 
   walk(row, column, [down, across]) {
-    const inside = (value, count) => Math.min(count - 1, Math.max(0, value));
-    const cell = { row: inside(row + down, this.rows), column: inside(column + across, this.columns) };
+    const cell = { row: clamp(row + down, 0, this.rows - 1), column: clamp(column + across, 0, this.columns - 1) };
     this.point(cell);
     this.reveal(cell);
   }

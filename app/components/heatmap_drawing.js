@@ -223,10 +223,8 @@ class HeatmapDrawing extends Piece {
   }
 
   drawKey() {
-    const image = new ImageData(256, 1);
-    new Uint32Array(image.data.buffer).set(this.colours.map(packed));
-    this.bar.getContext("2d").putImageData(image, 0, 0);
-    const named = { row: "row's largest", map: `largest ${percent(this.top(), 1)}`, unit: "100 %" };
+    drawScale(this.bar, this.colours);
+    const named = { row: "row's largest", map: `largest ${percent(this.top(), 1)}`, unit: percent(1) };
     const top = named[this.view.scale];
     this.low.textContent = this.view.log ? "1/10,000" : "0";
     this.high.textContent = this.view.log ? `${top}, log` : top;

@@ -36,6 +36,8 @@ class Ribbon extends RibbonDrawing {
     this.rows = data.queries.length;
     this.columns = (data.keys ?? data.queries).length;
     this.active = this.pointed = null;
+    clearTimeout(this.holding);
+    this.holding = undefined;
     this.body.replaceChildren();
     this.frame.classList.toggle("long", Math.max(this.rows, this.columns) > LONG);
     this.queryChips = this.buildLine(data.queries, "query", data.keys ? data.labels[0] : null);
@@ -133,6 +135,7 @@ class Ribbon extends RibbonDrawing {
     this.view = { ...this.view, pinned: index };
     this.mark();
     this.paint();
+    this.describe(this.pointed);
     this.pick({ pin: index });
   }
 

@@ -20,8 +20,11 @@ class RibbonDrawing extends Piece {
   show() {
     this.shades = shades(this.theme);
     for (const chip of [...this.queryChips, ...this.keyChips]) chip.paint = -1;
+    // What is pointed at may have changed sides with the direction.
+    if (this.pointed) this.active = this.isSource(this.pointed) ? this.pointed.index : null;
     this.mark();
     this.paint();
+    this.describe(this.pointed);
     this.name();
     if (!this.view.fresh) return;
     this.view = { ...this.view, fresh: false };
@@ -65,16 +68,18 @@ class RibbonDrawing extends Piece {
       largest = 0;
       for (const weight of shown) if (weight > largest) largest = weight;
     }
+    const best = source === null ? [] : strongest(shown, Math.max(this.view.threshold, 1e-9));
     for (let target = 0; target < targets.length; target++) {
       const masked = source !== null && blind[target] && shown[target] === 0;
-      this.shade(targets[target], source === null ? 0 : shown[target], largest, masked);
+      this.shade(targets[target], source === null ? 0 : shown[target], largest, masked, best.includes(target));
     }
-    if (targets !== this.sources()) for (const chip of this.sources()) this.shade(chip, 0, 1, false);
+    if (targets !== this.sources()) for (const chip of this.sources()) this.shade(chip, 0, 1, false, false);
     this.signal(source);
-    this.list(source, shown, blind);
+    this.list(source, shown, blind, best);
   }
 
-  shade(chip, weight, largest, masked) {
+  /** Colour a chip, and number it where it has 1 % or more or is one of the strongest. */
+  shade(chip, weight, largest, masked, listed) {
     const heavy = weight >= this.view.threshold && weight > 0;
     const level = heavy ? Math.round(position(weight, largest, this.view.log) * 255) : 0;
     const paint = masked ? 256 : level;
@@ -84,7 +89,7 @@ class RibbonDrawing extends Piece {
       chip.style.color = masked ? "" : this.shades[level].ink;
       chip.paint = paint;
     }
-    const label = heavy && !masked && weight >= 0.01 ? percent(weight) : "";
+    const label = listed || (heavy && !masked && weight >= 0.01) ? share(weight) : "";
     if (chip.label !== label) chip.share.textContent = chip.label = label;
   }
 
@@ -97,12 +102,11 @@ class RibbonDrawing extends Piece {
     this.signalled = chip;
   }
 
-  list(source, shown, blind) {
-    const best = source === null ? [] : strongest(shown, Math.max(this.view.threshold, 1e-9));
+  list(source, shown, blind, best) {
     this.lead.replaceChildren();
     if (source === null) this.lead.textContent = hint(this.view.direction);
     else {
-      word(this.sources()[source].token.text, this.lead);
+      word(brief(this.sources()[source].token.text), this.lead);
       this.lead.append(` ${this.arrow()} `);
       if (!best.length) element("span", "soft", this.lead).textContent = nothing(blind, this.view.direction);
     }
@@ -111,8 +115,8 @@ class RibbonDrawing extends Piece {
       item.hidden = target === undefined;
       item.target = target;
       if (item.hidden) return;
-      item.label.textContent = this.targets()[target].token.text;
-      item.share.textContent = percent(shown[target]);
+      item.label.textContent = brief(this.targets()[target].token.text);
+      item.share.textContent = share(shown[target]);
       item.title = this.sentence(source, target);
       item.classList.toggle("partner", target === this.view.partner);
     });
@@ -140,9 +144,9 @@ class RibbonDrawing extends Piece {
     const related = this.isTarget(chip) && pin !== null && pin < this.sources().length;
     chip.title = [related && this.sentence(pin, chip.index), chip.token.hover].filter(Boolean).join("\n");
     if (related) {
-      word(this.sources()[pin].token.text, this.detail);
+      word(brief(this.sources()[pin].token.text), this.detail);
       this.detail.append(` ${this.arrow()} `);
-      word(chip.token.text, this.detail);
+      word(brief(chip.token.text), this.detail);
       this.detail.append(` ${this.exact(pin, chip.index)}  ·  `);
     }
     word(chip.token.hover, this.detail);
@@ -161,7 +165,7 @@ class RibbonDrawing extends Piece {
     this.sources().forEach((chip, source) => {
       const shown = this.targets().map((_, target) => this.weight(source, target));
       const best = strongest(shown, Math.max(this.view.threshold, 0.005));
-      const list = best.map((target) => `${this.targets()[target].token.text} ${percent(shown[target])}`);
+      const list = best.map((target) => `${this.targets()[target].token.text} ${share(shown[target])}`);
       chip.setAttribute("aria-label", `${chip.token.text}: ${list.length ? `${verb} ${list.join(", ")}` : "masked"}`);
     });
   }

@@ -3,6 +3,8 @@
 const VIEW_EVENT = "attention-explorer:view";
 const HOVER_EVENT = "attention-explorer:hover";
 const DECADES = 4;
+const THIN_SPACE = "\u202f"; // narrow, and no line ends at it
+const LONGEST_WORD = 24;
 
 /** One instance per mounted root: Streamlit calls the module again on new data and on a theme switch. */
 function piece(Class) {
@@ -104,9 +106,47 @@ function word(text, parent) {
   return node;
 }
 
+/** The word, cut to what leaves room for the number beside it. */
+function brief(text) {
+  if (text.length <= LONGEST_WORD) return text;
+  const letters = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+  return letters.length <= LONGEST_WORD ? text : `${letters.slice(0, LONGEST_WORD - 1).join("")}…`;
+}
+
 function percent(value, digits = 0) {
-  if (value > 0 && value < 0.5 / 10 ** (digits + 2)) return `< ${(1 / 10 ** digits).toFixed(digits)} %`;
-  return `${(value * 100).toFixed(digits)} %`;
+  const least = 0.5 / 10 ** (digits + 2);
+  const number = value > 0 && value < least ? `<${(1 / 10 ** digits).toFixed(digits)}` : (value * 100).toFixed(digits);
+  return `${number}${THIN_SPACE}%`;
+}
+
+/** Whole per cent, and one more digit for what would round to less than one. */
+function share(value) {
+  return percent(value, value > 0 && value < 0.0095 ? 1 : 0);
+}
+
+/** What each key does to a place in a table: how far down and across. */
+function moves(rows, columns) {
+  return {
+    ArrowLeft: [0, -1],
+    ArrowRight: [0, 1],
+    ArrowUp: [-1, 0],
+    ArrowDown: [1, 0],
+    Home: [0, -columns],
+    End: [0, columns],
+    PageUp: [-rows, 0],
+    PageDown: [rows, 0],
+  };
+}
+
+function clamp(value, low, high) {
+  return Math.min(high, Math.max(low, value));
+}
+
+/** A bar of all colours, one pixel high, to be stretched. */
+function drawScale(canvas, colours) {
+  const image = new ImageData(256, 1);
+  new Uint32Array(image.data.buffer).set(colours.map(packed));
+  canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
 /** Where a value lies on the colour scale, 0 to 1; the logarithm spans four decades below the largest. */

@@ -1,0 +1,48 @@
+"""How numbers, words and names are written in sentences and on buttons, in one place so that they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.charts_inputs import shortened
+from engine import Mask
+from engine.tokens import Group
+
+SPACE = "\u202f"  # narrow, and no line ends between a number and its unit
+WORD_LENGTH = 24  # characters; a longer word would push the number beside it out of sight
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 as the ribbon does: "29 %", below ten with one decimal, "<0.1 %" for next to nothing."""
+    value = share * 100
+    if value <= 0:
+        return f"0{SPACE}%"
+    if value < 0.05:
+        return f"<0.1{SPACE}%"
+    return f"{value:.0f}{SPACE}%" if round(value, 1) >= 10 else f"{value:.1f}{SPACE}%"
+
+
+def brief(word: str) -> str:
+    """Cut a very long word, so that what stands beside it stays in sight."""
+    return shortened(word, WORD_LENGTH)
+
+
+def mask_short(mask: str) -> str:
+    """Say a mask's name where there is room for two words."""
+    names = {"native": "as trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
+    return names.get(mask) or Mask.parse(mask).name
+
+
+def pieces_remark(axes: Sequence[Group]) -> str:
+    """Say which words are several tokens and what is done with their attention; empty where none is."""
+    texts = dict.fromkeys(group.text for group in axes if len(group.indices) > 1 and not group.special)
+    if not texts:
+        return ""
+    first, *others = texts
+    if others:
+        more = f"{len(others)} more word{'s' if len(others) > 1 else ''}"
+        return (
+            f"{brief(first)} and {more} are several tokens: attention from them is averaged, attention to them added up"
+        )
+    count = next(len(group.indices) for group in axes if group.text == first and len(group.indices) > 1)
+    return f"{brief(first)} is {count} tokens: attention from it is averaged, attention to it added up"
