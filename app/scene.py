@@ -12,7 +12,7 @@ from app.phrases import brief
 from app.shown import Shown, between, can_see, shown, thumbnails
 from app.view import View, assignment, locate, opening_view, own_partner
 from engine import Kind, Mask, Trace
-from engine.tokens import Group
+from engine.tokens import Group, group_tokens
 
 PRONOUNS = frozenset(
     [
@@ -144,8 +144,7 @@ def _mended_places(view: View, trace: Trace, kind: Kind) -> dict[str, str | None
     axes = {"word": queries, "partner": keys} if view.direction == "to" else {"word": keys, "partner": queries}
     for field, tokens in axes.items():
         wanted = getattr(view, field)
-        singles = [Group(token.text, (place,), token.special, token.word) for place, token in enumerate(tokens)]
-        if wanted is not None and locate(singles, wanted) is None:
+        if wanted is not None and locate(group_tokens(tokens), wanted) is None:
             state.note(f"“{assignment(field, wanted)}” in the link names no word of this sentence: another is picked.")
             changes[field] = None
     word = opening_view(view.sentence).word if "word" in changes else view.word

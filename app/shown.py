@@ -16,7 +16,7 @@ from app.components.payload import pooled_thumbnails
 from app.phrases import brief, pieces_remark
 from app.view import View
 from engine import CaptureError, Kind, Token, Trace, attention_entropy, group_words, pool_words
-from engine.tokens import Group
+from engine.tokens import Group, group_tokens
 
 # Up to this many tokens every head's map is made from words; beyond it thumbnails are pooled from tokens.
 EXACT_THUMBNAILS = 128
@@ -52,7 +52,7 @@ def groups(tokens: Sequence[Token], view: View) -> tuple[Group, ...]:
     if view.unit == "words":
         every = group_words(tokens)
     else:
-        every = tuple(Group(token.text, (i,), token.special, token.word) for i, token in enumerate(tokens))
+        every = group_tokens(tokens)
     kept = tuple(group for group in every if (view.specials and not view.renormalise) or not group.special)
     return kept or every
 

@@ -20,7 +20,7 @@ from engine.catalogue import Entry, Policy, load, models
 from engine.errors import EngineError, TextError
 from engine.masks import Mask
 from engine.sites import KINDS, Kind
-from engine.tokens import Group, group_words, pool_words
+from engine.tokens import Group, group_tokens, group_words, pool_words
 from engine.trace import Trace
 
 
@@ -80,7 +80,8 @@ def _attend(options: argparse.Namespace) -> str:
     model = load(options.model, device=options.device, dtype=options.dtype, policy=_policy(options))
     trace = model.run(options.sentence, target=options.target, mask=mask)
     kind: Kind = options.kind or trace.kinds[-1]
-    queries, keys = (_groups(tokens, options.tokens) for tokens in (trace.queries(kind), trace.keys(kind)))
+    grouped = group_tokens if options.tokens else group_words
+    queries, keys = grouped(trace.queries(kind)), grouped(trace.keys(kind))
     query = queries[_find(queries, options.word)]
     weights = pool_words(trace.weights(options.layer, options.head, kind), [query], keys)[0].tolist()
     seen = pool_words(trace.visible(options.layer, options.head, kind).float(), [query], keys)[0].tolist()
@@ -144,12 +145,6 @@ def _line(entry: Entry) -> str:
     shape = f"{entry.layers} × {entry.heads} heads" if entry.layers and entry.heads else ""
     state = "" if entry.available else f"not available: {entry.reason}"
     return "  ".join(filter(None, (f"{entry.id:<24}", entry.style, entry.family, shape, size, entry.where, state)))
-
-
-def _groups(tokens: Sequence, as_tokens: bool) -> tuple[Group, ...]:
-    if not as_tokens:
-        return group_words(tokens)
-    return tuple(Group(token.text, (place,), token.special, token.word) for place, token in enumerate(tokens))
 
 
 def _find(groups: Sequence[Group], word: str | None) -> int:
