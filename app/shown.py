@@ -49,10 +49,7 @@ class Shown:
 
 def groups(tokens: Sequence[Token], view: View) -> tuple[Group, ...]:
     """Put tokens on an axis as the view asks: by word or one by one, special tokens in or out."""
-    if view.unit == "words":
-        every = group_words(tokens)
-    else:
-        every = group_tokens(tokens)
+    every = group_words(tokens) if view.unit == "words" else group_tokens(tokens)
     kept = tuple(group for group in every if (view.specials and not view.renormalise) or not group.special)
     return kept or every
 
