@@ -31,6 +31,8 @@ HAS_WORKED = "has_worked"  # whether any view could be shown
 ARRIVED = "arrived"  # whether the view has just been read from an address
 FAILED = "failure"  # why the view asked for could not be shown, while WORKING stands in for it
 NOTES = "notes"
+PUBLISHED = "published"  # the address as last written
+TURNS = "turns"  # how often the page chose another value for a widget, by name
 PAGE = "page"  # the page shown last
 CLICKS = frozenset({"layer", "head", "word", "partner", "direction", "average"})  # none of them mends a failure
 ARRIVALS = "arrivals"  # the view with which each page was last navigated to
@@ -110,7 +112,7 @@ class Mirror(TypedDict):
 
     key: str
     on_change: Callable[..., None]
-    args: tuple[str, str, Callable[[], None] | None]
+    args: tuple[str, str, str, Callable[[], None] | None]
 
 
 def mirror(field: str, *, where: str = "", value: Any = None, then: Callable[[], None] | None = None) -> Mirror:
@@ -120,12 +122,26 @@ def mirror(field: str, *, where: str = "", value: Any = None, then: Callable[[],
     shown instead of the field where the page has brought it into range or chosen for the reader. `then` is called
     after a change.
     """
-    key = f"{field}{where and '_'}{where}"
-    st.session_state[key] = getattr(asked(), field) if value is None else value
-    return {"key": key, "on_change": _take, "args": (field, key, then)}
+    name = f"{field}{where and '_'}{where}"
+    shown = getattr(asked(), field) if value is None else value
+    key = _key(name)
+    if value is not None and st.session_state.get(key, shown) != shown:
+        # The page chose another. A click sent before the browser hears of it still carries the value it had, which
+        # would pass for the reader's choice: the new value gets a new widget, and the old one is not believed.
+        turns = st.session_state.setdefault(TURNS, {})
+        turns[name] = turns.get(name, 0) + 1
+        key = _key(name)
+    st.session_state[key] = shown
+    return {"key": key, "on_change": _take, "args": (field, name, key, then)}
 
 
-def _take(field: str, key: str, then: Callable[[], None] | None) -> None:
+def _key(name: str) -> str:
+    return f"{name}{st.session_state.setdefault(TURNS, {}).get(name, '')}"
+
+
+def _take(field: str, name: str, key: str, then: Callable[[], None] | None) -> None:
+    if key != _key(name):
+        return
     value = st.session_state[key]
     if value is not None:
         set(**{field: value})
@@ -145,6 +161,8 @@ def sync(models: Collection[str], page: str = "") -> None:
     returned = context is not None and context.is_history_navigation
     arrivals: dict[str, View] = st.session_state.setdefault(ARRIVALS, {})
     parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+    if returned:
+        st.session_state.pop(PUBLISHED, None)
     if began and not returned and page != st.session_state.get(PAGE):
         arrivals[page] = asked()
     elif began and returned and not parameters and page in arrivals:
@@ -160,8 +178,11 @@ def sync(models: Collection[str], page: str = "") -> None:
 def publish() -> None:
     """Write the view into the address; does nothing when it stands there already."""
     parameters = to_address(asked())
-    if st.query_params.to_dict() != parameters:
+    given = st.query_params.to_dict()
+    # `given` may be one click behind as well: what was written last counts too, or A, B, A would end on B.
+    if parameters != given or parameters != st.session_state.get(PUBLISHED, given):
         st.query_params.from_dict(parameters)
+    st.session_state[PUBLISHED] = parameters
 
 
 def note(text: str) -> None:

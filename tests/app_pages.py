@@ -132,3 +132,8 @@ def operator_allows(folder: Path) -> Iterator[None]:
         yield
     for kept in held:
         kept.clear()
+
+
+def other_word(test: AppTest) -> Any:
+    """The box with the word at the other end; its key changes whenever the page itself picks another word."""
+    return next(box for box in test.selectbox if box.label == "The other word")

@@ -14,7 +14,7 @@ from app.shown import groups
 from app.view import View
 from engine import HuggingFaceModel, Mask
 from engine.tokens import Group
-from tests.app_pages import choice, errors, opened, plain, ribbon_weights, said, typed, view_of
+from tests.app_pages import choice, errors, opened, other_word, plain, ribbon_weights, said, typed, view_of
 from tests.conftest import Server, settle
 from tests.test_shown import SHOPKEEPER, WORDS
 
@@ -218,7 +218,7 @@ def test_a_word_of_four_hundred_letters_leaves_the_numbers_in_sight():
     test = opened(q=f"{word} she", mask="causal")
     assert len(brief(word)) == 24
     assert view_of(test, "grid")["shadeTitle"] == f"from she to {brief(word)}"
-    assert test.selectbox(key="partner_box").options[0] == brief(word)
+    assert other_word(test).options[0] == brief(word)
     assert not re.search("x{80}", said(test))
 
 

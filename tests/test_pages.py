@@ -19,6 +19,7 @@ from tests.app_pages import (
     hover_names,
     opened,
     operator_allows,
+    other_word,
     plain,
     ribbon_weights,
     ribbon_words,
@@ -195,7 +196,7 @@ def test_a_ranking_button_goes_to_its_head():
 def test_another_partner_asks_other_heads():
     """The list of heads is for the pair that is picked."""
     test = opened()
-    test.selectbox(key="partner_box").set_value("1").run()
+    other_word(test).set_value("1").run()
     assert view_of(test, "ribbon")["partner"] == 1
     assert view_of(test, "grid")["shadeTitle"] == "from she to shopkeeper"
     assert test.query_params == {"to": "1"}
@@ -217,7 +218,7 @@ def test_repeated_words_are_kept_apart():
     figure = figures(test)[0]
     assert hover_names(figure, "x") == hover_names(figure, "y") == words
     assert figure["layout"]["xaxis"]["tickvals"] == list(range(8))
-    labels = test.selectbox(key="partner_box").options
+    labels = other_word(test).options
     assert len(set(labels)) == 8
 
 
