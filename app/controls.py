@@ -65,7 +65,8 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
     if fixed:
         st.caption(literal(fixed))
     example = example_of(state.asked().sentence)
-    if example is not None:
+    # Under another mask the page has a longer note of its own, and the pictures need the room.
+    if example is not None and state.asked().mask == "native":
         st.caption(literal(example.note))
 
 

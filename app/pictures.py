@@ -65,12 +65,14 @@ def heat(scene: Scene) -> None:
         st.markdown(f"**{literal(title_of(scene))}**")
         heatmap_canvas(
             made.weights, queries, keys, visible, row=row, column=column, log=view.colour == "log",
-            label=title_of(scene), group=GROUP, key="map", on_pick=lambda pick: _pick_cell(scene, pick),
+            row_title="query (attends)", column_title="key (attended to)", label=title_of(scene), group=GROUP,
+            key="map", on_pick=lambda pick: _pick_cell(scene, pick),
         )  # fmt: skip
     else:
         figure = charts.heatmap(
             made.weights, queries, keys, visible=visible, title=title_of(scene), dark=is_dark(),
-            log=view.colour == "log", floor=view.threshold / 100, row=row, column=column, size=432,
+            log=view.colour == "log", floor=view.threshold / 100, row=row, column=column,
+            size=418 if scene.is_foreign else 432,
         )  # fmt: skip
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
     remarks = [*made.remarks, *([f"weights below {view.threshold}{SPACE}% are hidden"] if view.threshold else [])]

@@ -159,6 +159,8 @@ def test_a_teacher_shows_what_she_attends_to_flips_the_mask_and_shares_the_view(
     elsewhere = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     elsewhere.goto(link)
     expect_view(elsewhere)
+    elsewhere.reload()
+    expect_view(elsewhere)
     elsewhere.context.close()
     page.reload()
     expect_view(page)
@@ -296,3 +298,15 @@ def test_nothing_leaves_the_machine_neither_from_the_browser_nor_from_the_server
     assert ("socket.bind", "127.0.0.1") in asked
     assert {host for _, host in asked} <= {"127.0.0.1", "localhost", "::1"}
     assert hosts == {"127.0.0.1"}
+
+
+def test_thirty_fast_clicks_end_on_the_last_one_and_pick_nothing_else(page: Page, app_server: Server):
+    """Each click changes the strongest word, which the page shows in a box; that is no choice of the reader's."""
+    arrive(page, f"{app_server.url}/?word=5&to=none")
+    for number in range(30):
+        click_head(page, number % 6, number * 5 % 12)
+    settle(page)
+    page.wait_for_timeout(1500)
+    expect(map_title(page)).to_have_text("layer 5, head 1", timeout=30_000)
+    page.wait_for_url("**head=1*")
+    assert "to=" not in page.url.replace("to=none", "")
