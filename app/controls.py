@@ -7,6 +7,7 @@ import streamlit as st
 from app import state
 from app.copy_link import copy_link
 from app.examples import example_of, examples
+from app.phrases import SPACE
 from app.shell import literal
 from engine.card import Card
 from engine.catalogue import Entry
@@ -123,7 +124,7 @@ def _more() -> None:
         required=True,
         **state.mirror("heads_by"),
     )
-    st.slider("Hide weights below", 0, 100, format="%d\u202f%%", **state.mirror("threshold"))
+    st.slider("Hide weights below", 0, 100, format=f"%d{SPACE}%%", **state.mirror("threshold"))
 
 
 def _special_tokens() -> None:

@@ -164,13 +164,19 @@ def padding_test(name: str, plain: Trace, layer: int, head: int, kind: Kind, cou
     prompt = padded(plain.prompt, count, side)
     key = ("padded", name, plain.prompt.text, plain.mask, count, side)
     trace = cache.derived(key, lambda: cache.model(name).run_prompt(prompt, None, plain.mask), lambda made: made.nbytes)
-    real = [place for place, token in enumerate(trace.tokens) if not token.padding]
-    worst = 0.0
-    for number in range(trace.layers(kind)):
-        theirs = trace.weights(number, kind=kind)[:, real][:, :, real]
-        worst = max(worst, float((theirs - plain.weights(number, kind=kind)).abs().max()))
+    worst = cache.derived((*key, "difference", kind), lambda: _difference(plain, trace, kind), lambda made: 32)
     weights, visible = trace.weights(layer, head, kind).numpy(), trace.visible(layer, head, kind).numpy()
     return PaddingTest(trace.tokens, weights, visible, worst)
+
+
+def _difference(plain: Trace, padded: Trace, kind: Kind) -> float:
+    """Find the largest difference between the weights of real tokens, over all heads of all layers."""
+    real = [place for place, token in enumerate(padded.tokens) if not token.padding]
+    worst = 0.0
+    for layer in range(plain.layers(kind)):
+        theirs = padded.weights(layer, kind=kind)[:, real][:, :, real]
+        worst = max(worst, float((theirs - plain.weights(layer, kind=kind)).abs().max()))
+    return worst
 
 
 def fits_padding(trace: Trace, count: int) -> bool:

@@ -8,7 +8,8 @@ import streamlit as st
 
 from app import charts, state
 from app.lesson import Stages, around, drawn_note, is_recorded, stages, token_of
-from app.panels import is_dark, mask_label
+from app.panels import is_dark
+from app.phrases import mask_label
 from app.scene import Scene
 from app.shell import literal
 from engine import Mask

@@ -12,13 +12,13 @@ import torch
 from app import state
 from app.charts import entropy_text
 from app.components import ChipMarks, Pick, ribbon
-from app.phrases import brief, percent
+from app.phrases import SPACE, brief, mask_label, percent
 from app.reading import reading
 from app.scene import Scene, audit_text
 from app.shell import literal
 from app.shown import SINK_SHARE, can_see, resting_share
 from app.view import MAX_CHARACTERS, place
-from engine import Mask, Token
+from engine import Token
 from engine.attention import Call, attend
 from engine.audit import TOLERANCES
 from engine.tokens import Group
@@ -46,12 +46,6 @@ def notices(scene: Scene) -> None:
             f"run under another mask ({literal(mask_label(view.mask))}), so this shows what the mask does, not a "
             "trained model."
         )
-
-
-def mask_label(mask: str) -> str:
-    """Say a mask's name in a sentence."""
-    names = {"native": "as trained", "bidirectional": "BERT-style, both ways", "causal": "GPT-style, only the past"}
-    return names.get(mask) or Mask.parse(mask).name
 
 
 def words(scene: Scene) -> None:
@@ -116,7 +110,7 @@ def _row_note(scene: Scene) -> str:
     """Say how widely the picked word spreads its attention, and what of it goes to tokens that are not shown."""
     word = literal(brief(scene.sources[scene.pin].text))
     if scene.view.direction == "by":
-        return f"How much each word attends to **{word}**; these need not sum to 100\u202f%."
+        return f"How much each word attends to **{word}**; these need not sum to 100{SPACE}%."
     share = float(scene.shown.hidden_share[scene.pin])
     if not share and not scene.shown.weights[scene.pin].any():
         return ""  # it sees nothing, as the words below say

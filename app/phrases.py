@@ -27,6 +27,12 @@ def brief(word: str) -> str:
     return shortened(word, WORD_LENGTH)
 
 
+def mask_label(mask: str) -> str:
+    """Say a mask's name in a sentence."""
+    names = {"native": "as trained", "bidirectional": "BERT-style, both ways", "causal": "GPT-style, only the past"}
+    return names.get(mask) or Mask.parse(mask).name
+
+
 def mask_short(mask: str) -> str:
     """Say a mask's name where there is room for two words."""
     names = {"native": "as trained", "bidirectional": "BERT-style", "causal": "GPT-style"}

@@ -65,8 +65,7 @@ def shown(trace: Trace, view: View, kind: Kind) -> Shown:
     if not bool(weights.isfinite().all()):
         raise CaptureError(f"{_place(view)} holds numbers that are not finite, so it cannot be shown.{_advice(trace)}")
     pooled = pool_words(weights, queries, keys).numpy()
-    single = [Group("", (place,), False, None) for place in range(weights.shape[1])]
-    rows = pool_words(weights, queries, single)  # (T, all tokens)
+    rows = pool_words(weights, queries, group_tokens(trace.keys(kind)))  # (T, all tokens)
     hidden = np.clip(rows.sum(dim=-1).numpy() - pooled.sum(axis=1), 0.0, 1.0)
     entropy = attention_entropy(rows).numpy()
     if view.renormalise:

@@ -8,20 +8,25 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_tokenizers import TEXTS, byte_level, metaspace, wordpiece
-from token_checks import in_words, labels, span, typed
+from token_checks import (
+    BYTE_LEVEL,
+    METASPACE,
+    NAMES,
+    SHOPKEEPER,
+    TOKENIZERS,
+    WORDPIECE,
+    every_tokenizer,
+    in_words,
+    labels,
+    span,
+    typed,
+)
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AddedToken, PreTrainedTokenizerFast
 from transformers.models.canine.tokenization_canine import CanineTokenizer
 
 from engine.errors import ShapeError, TextError
 from engine.tokens import Prompt, decoded, encode, group_words
-
-BUILDERS = (wordpiece, byte_level, metaspace)
-SHOPKEEPER = TEXTS[0]
-WORDPIECE, BYTE_LEVEL, METASPACE = (builder() for builder in BUILDERS)
-TOKENIZERS = (WORDPIECE, BYTE_LEVEL, METASPACE)
-NAMES = [builder.__name__ for builder in BUILDERS]
-every_tokenizer = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
 
 
 def texts(prompt: Prompt) -> list[str]:

@@ -1,19 +1,11 @@
 """Text in scripts that write no spaces between words."""
 
 import pytest
-from tiny_tokenizers import TEXTS, byte_level, metaspace, wordpiece
-from token_checks import labels, typed
+from token_checks import BYTE_LEVEL, every_tokenizer, labels, typed
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from engine.tokens import encode, group_tokens, group_words
-
-BUILDERS = (wordpiece, byte_level, metaspace)
-SHOPKEEPER = TEXTS[0]
-WORDPIECE, BYTE_LEVEL, METASPACE = (builder() for builder in BUILDERS)
-TOKENIZERS = (WORDPIECE, BYTE_LEVEL, METASPACE)
-NAMES = [builder.__name__ for builder in BUILDERS]
-every_tokenizer = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
 
 
 @every_tokenizer

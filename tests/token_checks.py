@@ -1,6 +1,16 @@
-"""What the tests of tokens ask a prompt: its labels, what was typed for each token, what it says in words."""
+"""What the tests of tokens share: small tokenizers, and what they ask a prompt (its labels, what was typed)."""
+
+import pytest
+from tiny_tokenizers import TEXTS, byte_level, metaspace, wordpiece
 
 from engine.tokens import Prompt, Token, group_words
+
+BUILDERS = (wordpiece, byte_level, metaspace)
+SHOPKEEPER = TEXTS[0]
+WORDPIECE, BYTE_LEVEL, METASPACE = (builder() for builder in BUILDERS)
+TOKENIZERS = (WORDPIECE, BYTE_LEVEL, METASPACE)
+NAMES = [builder.__name__ for builder in BUILDERS]
+every_tokenizer = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=NAMES)
 
 
 def labels(prompt: Prompt) -> list[str]:
