@@ -2,6 +2,7 @@
 
 python -m engine attend "SENTENCE" --model minilm --layer 5 --head 8 --mask causal --word she
 python -m engine models
+python -m engine count llama-3-8b
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 from engine.catalogue import Entry, Policy, load, models
 from engine.errors import EngineError, TextError
 from engine.masks import Mask
+from engine.presets import PRESETS, Preset, build, count_parameters, preset
 from engine.sites import KINDS, Kind
 from engine.tokens import Group, group_tokens, group_words, pool_words
 from engine.trace import Trace
@@ -63,10 +65,14 @@ def _parser() -> argparse.ArgumentParser:
     attend.set_defaults(command=_attend)
     listing = commands.add_parser("models", help="list what can be loaded here")
     listing.set_defaults(command=_models)
+    count = commands.add_parser("count", help="count a known model's parameters, by part")
+    count.add_argument("preset", nargs="?", help=f"{', '.join(PRESETS)}; none lists them all")
+    count.set_defaults(command=_count)
     for command in (attend, listing):
         command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
         command.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16")
         command.add_argument("--download", action="store_true", help="allow the hub to be asked")
+    for command in (attend, listing, count):
         command.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
@@ -145,6 +151,43 @@ def _line(entry: Entry) -> str:
     shape = f"{entry.layers} × {entry.heads} heads" if entry.layers and entry.heads else ""
     state = "" if entry.available else f"not available: {entry.reason}"
     return "  ".join(filter(None, (f"{entry.id:<24}", entry.style, entry.family, shape, size, entry.where, state)))
+
+
+def _count(options: argparse.Namespace) -> str:
+    known = PRESETS.values() if options.preset is None else [preset(options.preset)]
+    counted = {one.name: count_parameters(build(one.make, one.config, device="meta")) for one in known}
+    if options.preset is None:
+        if options.json:
+            return _as_json([_counted(name, parts) for name, parts in counted.items()])
+        return "\n".join(f"{sum(parts.values()):>15,}  {name}" for name, parts in counted.items())
+    parts = counted[options.preset]
+    if options.json:
+        return _as_json(_counted(options.preset, parts))
+    return _count_as_text(preset(options.preset), parts)
+
+
+def _counted(name: str, parts: dict[str, int]) -> dict[str, Any]:
+    known = preset(name)
+    return {
+        "model": name,
+        "parameters": sum(parts.values()),
+        "parts": parts,
+        "includes": known.counted,
+        "source": known.source,
+    }
+
+
+def _count_as_text(known: Preset, parts: dict[str, int]) -> str:
+    config, total = known.config, sum(parts.values())
+    lines = [f"  {number:>15,}  {_part_of_all(number / total):>6}  {part}" for part, number in parts.items()]
+    shared = "" if config.heads == config.G else f" sharing {config.G} key-value heads"
+    size = f"{config.layers} layers, width {config.width:,}, {config.heads} heads{shared}"
+    head = f"{known.title}: {total:,} parameters, including {known.counted}"
+    return "\n".join([head, *lines, f"{size}; sizes from {known.source}"])
+
+
+def _part_of_all(share: float) -> str:
+    return "<0.1%" if share < 0.0005 else f"{share:.1%}"
 
 
 def _find(groups: Sequence[Group], word: str | None) -> int:

@@ -22,6 +22,7 @@ from engine.checkpoints import Checkpoint
 from engine.describe import limit_of, positions_of, vocabulary_of
 from engine.eager import check_returned, returned_attention, returned_steps
 from engine.errors import CaptureError, EngineError, MaskError, ModelError, ResourceError, TextError
+from engine.forwards import FORWARDS
 from engine.masks import Mask
 from engine.probe import Probed, probe, without_cache
 from engine.recording import Recorded, recording
@@ -29,8 +30,6 @@ from engine.sites import Kind, Site
 from engine.tokens import Prompt, Token, decoded, encode
 from engine.trace import Returned, Trace
 
-# At most this many forward passes at once in one process, whatever the number of models and users.
-FORWARDS = threading.BoundedSemaphore(2)
 GENERATED_AT_MOST = 64
 # Said outright, since a checkpoint may bring settings of its own.
 GREEDY = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "return_dict_in_generate": False}

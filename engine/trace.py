@@ -77,6 +77,8 @@ class Trace:
         mask: the mask asked for.
         sites: what was recorded where.
         milliseconds: wall time of the forward pass.
+        first: the position of the first query: above 0 where the keys before it came from a cache, so that the maps
+            have fewer rows than columns.
     """
 
     card: Card
@@ -85,6 +87,7 @@ class Trace:
     mask: Mask
     sites: Mapping[Site, Recorded | Returned]
     milliseconds: float
+    first: int = 0
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{kind} {self.layers(kind)} × {self.heads(kind)}" for kind in self.kinds)
@@ -114,7 +117,7 @@ class Trace:
 
     def queries(self, kind: Kind | None = None) -> tuple[Token, ...]:
         """The tokens on the vertical axis: who attends."""
-        return self._sequence(self._kind(kind) in ("decoder", "cross"))
+        return self._sequence(self._kind(kind) in ("decoder", "cross"))[self.first :]
 
     def keys(self, kind: Kind | None = None) -> tuple[Token, ...]:
         """The tokens on the horizontal axis: what is attended to."""

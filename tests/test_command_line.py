@@ -234,3 +234,38 @@ def test_a_model_in_the_hubs_cache_is_listed_and_opened_without_a_network(tmp_pa
     (entry,) = (entry for entry in listed if entry["id"] == "somebody/tiny")
     assert (entry["where"], entry["family"], entry["available"]) == ("hub cache", "llama", True)
     assert (row["model"], row["backend"], row["audit"]["passed"]) == ("somebody/tiny", "sdpa", True)
+
+
+def test_a_known_model_is_counted_by_part(capsys: pytest.CaptureFixture[str]):
+    """Llama 3 8B has the published number, and its parts add up to it."""
+    first, *parts, last = answered(capsys, "count", "llama-3-8b").splitlines()
+    assert first == "Llama 3 8B: 8,030,261,248 parameters, including a head of its own"
+    assert sum(int(line.split()[0].replace(",", "")) for line in parts) == 8_030_261_248
+    assert parts[-1].split()[1:] == ["<0.1%", "norms"]
+    assert last.startswith("32 layers, width 4,096, 32 heads sharing 8 key-value heads; sizes from ")
+
+
+def test_a_count_as_json_has_the_total_and_the_parts(capsys: pytest.CaptureFixture[str]):
+    """For programs: the same numbers under the same names."""
+    counted = as_json(capsys, "count", "gpt2")
+    assert counted["parameters"] == sum(counted["parts"].values()) == 124_439_808
+    assert counted["parts"]["token embedding"] == 50_257 * 768
+    assert counted["includes"] == "the head, tied to the embedding"
+
+
+def test_without_a_name_every_known_model_is_counted(capsys: pytest.CaptureFixture[str]):
+    """One line each, and the same list as JSON."""
+    lines = answered(capsys, "count").splitlines()
+    listed = {entry["model"]: entry["parameters"] for entry in as_json(capsys, "count")}
+    assert {line.split()[1]: int(line.split()[0].replace(",", "")) for line in lines} == listed
+    assert listed["course-classifier"] == 1_069_570
+    assert len(listed) == 13
+
+
+def test_an_unknown_preset_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]):
+    """One line that lists the names."""
+    assert main(["count", "gpt-5"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("There is no preset 'gpt-5'. There is: bert-base, ")
+    assert err.count("\n") == 1
