@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
-from engine import Entry, HuggingFaceModel, Mask, ModelError, Policy, Trace, load, models
+from engine import Entry, Mask, Model, ModelError, Policy, Trace, load, models
 
 MODELS_KEPT = 3
 BYTES_KEPT = 600_000_000
@@ -83,7 +83,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 @st.cache_resource(max_entries=MODELS_KEPT, show_spinner="Loading the model …")
-def model(name: str) -> HuggingFaceModel:
+def model(name: str) -> Model:
     """Load a model of the list, once for everybody; the least recently used is dropped beyond three.
 
     Raises:

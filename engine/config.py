@@ -5,6 +5,7 @@ Dimensions: L layers, H heads, G key-value heads, D head width, C model width.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,14 +13,14 @@ from engine.errors import ShapeError
 from engine.rotary import Layout, Scaling
 
 PositionKind = Literal["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]
-Activation = Literal["gelu", "gelu_tanh", "relu", "swiglu", "geglu"]
+Activation = Literal["gelu", "gelu_tanh", "relu", "swiglu", "geglu", "geglu_tanh"]
 NormKind = Literal["layer", "rms"]
 NormPlace = Literal["pre", "post"]
 Head = Literal["none", "tied", "own"]
 
 AS_TRAINED = Scaling()
 
-GATED: frozenset[str] = frozenset({"swiglu", "geglu"})
+GATED: frozenset[str] = frozenset({"swiglu", "geglu", "geglu_tanh"})
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Config:
         epsilon: added to the variance, so that nothing is divided by zero.
         embedding_norm: whether the embeddings are normed before the first layer.
         final_norm: whether the last layer's output is normed.
-        activation: of the feed-forward layer; "swiglu" and "geglu" have a gate and therefore a third matrix.
+        activation: of the feed-forward layer; "swiglu" and "geglu" have a gate and therefore a third matrix; "_tanh" is
+            the approximation of GELU that GPT-2 and later T5s were trained with.
         bias: whether the linear layers add a learned constant.
         qk_norm: whether every head's queries and keys are normed before they meet.
         window: query t sees key s where |t - s| < window; None where distance is no matter.
@@ -131,6 +133,10 @@ class Config:
             raise ShapeError(f"Rotary positions turn pairs of numbers, so a head width of {self.D} must be even.")
         if not 0 <= self.dropout < 1:
             raise ShapeError(f"dropout is {self.dropout}; it is a share from 0 to below 1.")
+        if self.softcap is not None and not 0 < self.softcap < math.inf:
+            raise ShapeError(f"softcap is {self.softcap}; it must be a number above 0, or None for no cap.")
+        if not 0 <= self.epsilon < math.inf:
+            raise ShapeError(f"epsilon is {self.epsilon}; it must be a number of at least 0.")
 
     @property
     def D(self) -> int:

@@ -56,3 +56,22 @@ def _reserved_positions(module: PreTrainedModel) -> int:
         if name.endswith("position_embeddings") and isinstance(part, nn.Embedding) and part.padding_idx is not None:
             return part.padding_idx + 1
     return 0
+
+
+def learned_table(module: PreTrainedModel) -> Tensor | None:
+    """Read off the vectors that a model has learned for its positions.
+
+    Args:
+        module: any transformers model.
+
+    Returns:
+        A float32 copy on the CPU, (positions, width), without rows kept for padding; None where positions are not
+        learned.
+    """
+    if positions_of(module) != "learned":
+        return None
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Embedding) and name.split(".")[-1] in TABLES:
+            first = getattr(part, "offset", 0) or _reserved_positions(module)  # BART and OPT skip two rows
+            return part.weight.detach()[first:].float().cpu().clone()
+    return None

@@ -13,7 +13,7 @@ from engine.errors import ModelError
 from engine.rotary import Llama3, Scaling
 from engine.transformer import Decoder, Encoder, EncoderDecoder, TextClassifier, VisionTransformer
 
-Model = Encoder | Decoder | EncoderDecoder | VisionTransformer | TextClassifier
+Transformer = Encoder | Decoder | EncoderDecoder | VisionTransformer | TextClassifier
 SPREAD = 0.02  # standard deviation of matrices before training, as BERT and GPT-2 have it
 
 
@@ -32,7 +32,7 @@ class Preset:
 
     name: str
     title: str
-    make: Callable[[Config], Model]
+    make: Callable[[Config], Transformer]
     config: Config
     counted: str
     source: str
@@ -121,7 +121,7 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def build(make: Callable[[Config], Model], config: Config, *, device: str = "cpu", seed: int = 0) -> Model:
+def build(make: Callable[[Config], Transformer], config: Config, *, device: str = "cpu", seed: int = 0) -> Transformer:
     """Build an untrained transformer.
 
     Args:

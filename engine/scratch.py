@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from engine.blocks import Cache
 from engine.card import Card
 from engine.config import Config
 from engine.errors import MaskError, ModelError, ResourceError
 from engine.forwards import FORWARDS
+from engine.huggingface import HuggingFaceModel
 from engine.masks import Mask
-from engine.presets import Model, build
+from engine.presets import Transformer, build
 from engine.recording import Recorded, recording
 from engine.sites import Kind, Site
-from engine.tokens import Prompt, Token
+from engine.tokens import Prompt, Token, encode
 from engine.trace import Trace
 from engine.transformer import Decoder, EncoderDecoder, VisionTransformer
 from engine.vocabulary import number_words
+from engine.weights import rebuilt
 
 POSITIONS = {"alibi": "ALiBi", "relative": "relative bias"}
 FAMILIES = {
@@ -42,7 +47,7 @@ class ScratchModel:
 
     def __init__(
         self,
-        module: Model,
+        module: Transformer,
         read: Callable[[str], Prompt],
         *,
         id: str,
@@ -161,7 +166,41 @@ class ScratchModel:
             raise MaskError(f"{self.card.name} has no layer {absent[0]}: layers count from 0.")
 
 
-def untrained(make: Callable[[Config], Model], config: Config, *, seed: int = 0) -> ScratchModel:
+def in_our_code(model: HuggingFaceModel, *, id: str, name: str) -> ScratchModel:
+    """Give our own transformer the weights of a Hugging Face model, and its tokenizer.
+
+    Args:
+        model: of a family that engine/weights.py knows.
+        id: the name it is loaded under.
+        name: what a person calls it.
+
+    Returns:
+        A model with the same numbers that runs through engine/transformer.py.
+
+    Raises:
+        ModelError: our parts cannot do what the model does.
+    """
+    module = rebuilt(model.module)
+    made = ScratchModel(
+        module, reader(model.tokenizer, model.card.limit), id=id, name=name, source=model.card.source,
+        licence=model.card.licence, notes=(f"The weights of {model.card.name}, run by our own transformer.",),
+    )  # fmt: skip
+    made.card = replace(made.card, limit=model.card.limit)
+    return made
+
+
+def reader(tokenizer: PreTrainedTokenizerBase, limit: int | None) -> Callable[[str], Prompt]:
+    """Make what turns text into a prompt; a fast tokenizer changes settings of its own, so one thread at a time."""
+    lock = threading.Lock()
+
+    def read(text: str) -> Prompt:
+        with lock:
+            return encode(tokenizer, text, limit=limit)
+
+    return read
+
+
+def untrained(make: Callable[[Config], Transformer], config: Config, *, seed: int = 0) -> ScratchModel:
     """Build a transformer with random weights that reads by words.
 
     Args:
@@ -187,7 +226,7 @@ def _written(id: int, named: dict[int, str]) -> Token:
     return Token(text, text, id, None, False, None, None, generated=True)
 
 
-def _card(module: Model, *, id: str, name: str, source: str, licence: str, notes: tuple[str, ...]) -> Card:
+def _card(module: Transformer, *, id: str, name: str, source: str, licence: str, notes: tuple[str, ...]) -> Card:
     config, weights = module.config, next(module.parameters())
     kinds: tuple[Kind, ...] = ("encoder",)
     if isinstance(module, EncoderDecoder):

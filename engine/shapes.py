@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from engine.blocks import Attention, Block, Cache, GatedFeedForward, Stack
 from engine.config import Config
-from engine.presets import PRESETS, Model, Preset, build, count_parameters
+from engine.presets import PRESETS, Preset, Transformer, build, count_parameters
 from engine.recording import Recorded, recording
 from engine.sites import Site
 from engine.transformer import Decoder, Encoder, EncoderDecoder, TextClassifier, VisionTransformer
@@ -31,6 +31,7 @@ ACTIVATIONS = {
     "gelu_tanh": "GELU (tanh form)",
     "swiglu": "SiLU and multiplied (SwiGLU)",
     "geglu": "GELU and multiplied (GeGLU)",
+    "geglu_tanh": "GELU (tanh form) and multiplied (GeGLU)",
 }
 
 
@@ -55,7 +56,7 @@ class Step:
     kept: bool = True
 
 
-def steps(make: Callable[[Config], Model], config: Config, tokens: int) -> tuple[Step, ...]:
+def steps(make: Callable[[Config], Transformer], config: Config, tokens: int) -> tuple[Step, ...]:
     """List everything that a text model computes for a sentence: the embedding, one layer, and the end.
 
     Args:
@@ -130,7 +131,7 @@ class _Walk:
         yield Step("layer", "narrowed", ("T", "C"), self.made[narrow], _numbers(narrow))
 
 
-def _beginning(model: Model, stack: Stack, shape: tuple[int, ...]) -> Iterator[Step]:
+def _beginning(model: Transformer, stack: Stack, shape: tuple[int, ...]) -> Iterator[Step]:
     if isinstance(model, VisionTransformer):
         yield Step("embedding", "patches", ("T", "C"), (shape[0] - 1, shape[1]), _numbers(model.patches))
         yield Step("embedding", "class token in front", ("T", "C"), shape, model.first.numel())
@@ -151,7 +152,7 @@ def _beginning(model: Model, stack: Stack, shape: tuple[int, ...]) -> Iterator[S
         yield Step("embedding", "norm", ("T", "C"), shape, _numbers(stack.embedding_norm))
 
 
-def _end(model: Model, stack: Stack, vectors: Tensor) -> Iterator[Step]:
+def _end(model: Transformer, stack: Stack, vectors: Tensor) -> Iterator[Step]:
     config, shape = model.config, tuple(vectors.shape[1:])
     if config.final_norm:
         yield Step("end", "last norm", ("T", "C"), shape, _numbers(stack.final_norm))
@@ -168,7 +169,7 @@ def _end(model: Model, stack: Stack, vectors: Tensor) -> Iterator[Step]:
         yield Step("end", "a score for every label", ("labels",), (config.classes,), _numbers(model.classify))
 
 
-def cache_numbers(make: Callable[[Config], Model], config: Config) -> int:
+def cache_numbers(make: Callable[[Config], Transformer], config: Config) -> int:
     """Count the numbers that a cache of keys and values keeps per written token, over all layers.
 
     An encoder reads its text at once and keeps no cache: 0. A decoder beside an encoder also keeps what cross-attention
@@ -200,7 +201,7 @@ def nearest(total: int) -> tuple[Preset, int]:
     return PRESETS[name], counts[name]
 
 
-def _run(model: Model, tokens: int) -> Tensor:
+def _run(model: Transformer, tokens: int) -> Tensor:
     if isinstance(model, VisionTransformer):
         config = model.config
         return model(torch.zeros(1, config.channels, config.image, config.image, device="meta"))
@@ -208,7 +209,7 @@ def _run(model: Model, tokens: int) -> Tensor:
     return model(ids, ids) if isinstance(model, EncoderDecoder) else model(ids)
 
 
-def _stack_of(model: Model) -> Stack:
+def _stack_of(model: Transformer) -> Stack:
     if isinstance(model, EncoderDecoder):
         return model.decoder
     return model.encoder.stack if isinstance(model, TextClassifier) else model.stack

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.blocks import Cache, Stack, norm_of
+from engine.blocks import Cache, Stack, activation_of, norm_of
 from engine.config import Config
 from engine.errors import ShapeError
 
@@ -46,13 +46,14 @@ class MaskedHead(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.dense = nn.Linear(config.width, config.width)
+        self.bend = activation_of(config.activation)
         self.norm = norm_of(config)
         self.head = Head(config)
         self.bias = nn.Parameter(torch.zeros(config.vocabulary))
 
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
         """Score vectors (B, T, C), (B, T, V)."""
-        return self.head(self.norm(F.gelu(self.dense(x))), embedding) + self.bias
+        return self.head(self.norm(self.bend(self.dense(x))), embedding) + self.bias
 
 
 class Encoder(nn.Module):

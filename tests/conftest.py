@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from engine import HuggingFaceModel, load
+from engine import HuggingFaceModel
+from engine.catalogue import load_huggingface
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -58,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def minilm() -> HuggingFaceModel:
     """The packaged MiniLM, loaded once for all tests; `make test` installs it."""
-    return load("minilm", device="cpu")
+    return load_huggingface("minilm", device="cpu")
 
 
 @pytest.fixture(scope="session")

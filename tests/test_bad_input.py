@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from app import cache, scene
 from app.view import MAX_CHARACTERS, View
-from engine import HuggingFaceModel, Mask, MaskError, load
+from engine import Mask, MaskError, Model, load
 from tests.app_pages import (
+    MODEL_PAGES,
     PAGES,
     errors,
     figures,
@@ -35,7 +36,7 @@ NOTHING = "Type a sentence first: there is nothing to read yet."
 
 
 @pytest.mark.parametrize("nothing", ["", "   ", "\n", "\u200b", "\u00a0\t"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", MODEL_PAGES)
 def test_without_a_sentence_the_page_asks_for_one_and_keeps_the_last_picture(page: str, nothing: str):
     """And the next sentence works."""
     test = typed(opened(page), nothing)
@@ -196,7 +197,7 @@ def test_a_model_that_vanished_is_explained_and_the_last_view_stays():
         test.session_state["view"] = View(model="gone")
 
     test = opened("explore", prepare)
-    assert errors(test) == ["There is no model 'gone' here. There is: minilm."]
+    assert errors(test) == ["There is no model 'gone' here. There is: minilm, minilm-scratch."]
     assert ribbon_words(test)[8] == "she"
 
 
@@ -228,7 +229,7 @@ def test_a_checkpoint_that_is_a_pickle_or_broke_off_is_not_offered(broken: Path,
 
 
 @pytest.mark.parametrize("name", ["prefix", "without"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", MODEL_PAGES)
 def test_a_model_that_fails_to_load_is_explained_and_the_last_view_stays(broken: Path, page: str, name: str):
     """One sentence that names it, no traceback, the picture of before; picking another model mends it."""
     with operator_allows(broken):
@@ -249,7 +250,7 @@ def test_a_model_that_fails_is_loaded_once_for_each_try(
     """Clicks on the picture that stands in don't load it again."""
     tries: list[str] = []
 
-    def counted(name: str, **settings: Any) -> HuggingFaceModel:
+    def counted(name: str, **settings: Any) -> Model:
         tries.append(name)
         return load(name, **settings)
 

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import ViTConfig, ViTModel
 
-from engine import Mask, ModelError, load
+from engine import Mask, ModelError
+from engine.catalogue import load_huggingface
 from engine.huggingface import HuggingFaceModel
 from tests.tiny_models import LONG, SHORT, copied, padded, save, tiny
 from tests.tiny_tokenizers import wordpiece
@@ -61,7 +62,7 @@ def reweigh(folder: Path, change: Callable[[Weights], Weights]) -> Path:
 
 
 def opened(folder: Path, **settings: Any) -> HuggingFaceModel:
-    return load(str(folder), device="cpu", **settings)
+    return load_huggingface(str(folder), device="cpu", **settings)
 
 
 def test_a_pickle_alone_is_refused_and_never_opened(tmp_path: Path, trap: Path):
@@ -283,7 +284,7 @@ def test_an_unknown_precision_or_device_is_refused(tmp_path: Path):
     with pytest.raises(ModelError, match=r"'int4' is not known; say one of float32, bfloat16, float16"):
         opened(folder, dtype="int4")
     with pytest.raises(ModelError, match="There is no device 'abacus' here"):
-        load(str(folder), device="abacus")
+        load_huggingface(str(folder), device="abacus")
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "t5"])

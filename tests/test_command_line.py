@@ -143,7 +143,7 @@ WRONG: tuple[tuple[tuple[str, ...], str], ...] = (
     (("attend", ""), "Type a sentence first"),
     (("attend", " \t\n"), "Type a sentence first"),
     (("attend", "The cat", "--model", "nope"), "'nope' cannot be opened: it is not on this machine"),
-    (("attend", "The cat", "--model", ""), "'' is no model's name. Known here: minilm."),
+    (("attend", "The cat", "--model", ""), "'' is no model's name. Known here: minilm, minilm-scratch."),
     (("attend", "The cat", "--model", "./nowhere"), "There is no folder './nowhere'."),
     (("attend", "The cat", "--model", "a\udcffb"), "is no model's name"),
     (("attend", "The cat", "--layer", "6"), "Layer 6 does not exist: layers count from 0 to 5."),

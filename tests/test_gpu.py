@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from engine import HuggingFaceModel, Mask, load
+from engine import HuggingFaceModel, Mask
+from engine.catalogue import load_huggingface
 
 pytestmark = pytest.mark.gpu
 SENTENCE = "The shopkeeper gave the customer a discount because she was a regular"
@@ -11,11 +12,11 @@ SENTENCE = "The shopkeeper gave the customer a discount because she was a regula
 
 @pytest.fixture(scope="module")
 def on_gpu() -> HuggingFaceModel:
-    return load("minilm", device="cuda")
+    return load_huggingface("minilm", device="cuda")
 
 
 def test_auto_takes_the_gpu() -> None:
-    assert load("minilm").card.device.startswith("cuda")
+    assert load_huggingface("minilm").card.device.startswith("cuda")
 
 
 @pytest.mark.parametrize("mask", [Mask.native(), Mask.causal(), Mask.window(3), Mask.causal().only(heads=[2])])
@@ -28,7 +29,7 @@ def test_weights_equal_those_of_the_cpu(minilm: HuggingFaceModel, on_gpu: Huggin
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_audits_within_its_tolerance(dtype: str) -> None:
-    trace = load("minilm", device="cuda", dtype=dtype).run(SENTENCE)
+    trace = load_huggingface("minilm", device="cuda", dtype=dtype).run(SENTENCE)
     assert trace.audit().passed
     torch.testing.assert_close(trace.weights(0).sum(dim=-1), torch.ones(12, 15), atol=1e-5, rtol=0)
 

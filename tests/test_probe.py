@@ -12,8 +12,9 @@ from transformers import masking_utils
 from transformers.models.bloom import modeling_bloom
 from transformers.models.llama import modeling_llama
 
-from engine import CaptureError, HuggingFaceModel, Mask, MaskError, ModelError, ShapeError, Site, load
+from engine import CaptureError, HuggingFaceModel, Mask, MaskError, ModelError, ShapeError, Site
 from engine.backend import BACKEND
+from engine.catalogue import load_huggingface
 from engine.eager import returned_attention
 from tests.tiny_models import FAMILIES, LONG, RETURNED, SHORT, checkpoint, inputs, padded, save, stock, tiny
 from tests.tiny_tokenizers import wordpiece
@@ -87,9 +88,9 @@ def test_an_unknown_backend_accepted_without_complaint_is_noticed(monkeypatch: p
     """BLOOM, made to claim that it can be set, runs under any name, and never calls the hook."""
     bloom = modeling_bloom.BloomPreTrainedModel
     monkeypatch.setattr(bloom, "_can_set_attn_implementation", classmethod(lambda cls: True))
-    card = load(str(checkpoint("bloom")), device="cpu").card
+    card = load_huggingface(str(checkpoint("bloom")), device="cpu").card
     assert card.backend == "eager"
-    assert not bool(load(str(checkpoint("bloom")), device="cpu").run(LONG).weights(0).triu(1).any())
+    assert not bool(load_huggingface(str(checkpoint("bloom")), device="cpu").run(LONG).weights(0).triu(1).any())
 
 
 def _without_mask(original: Any) -> Any:
@@ -104,7 +105,7 @@ def test_a_model_that_drops_its_padding_when_recorded_is_found_out(monkeypatch: 
     """Its calls look right, and only the padded outputs differ: MPNet and MPT did that."""
     expected = tiny("llama").run(LONG).weights(1)  # loaded before anything is spoilt, since all tests share it
     monkeypatch.setattr(modeling_llama, "create_causal_mask", _without_mask(masking_utils.create_causal_mask))
-    model = load(str(checkpoint("llama")), device="cpu")
+    model = load_huggingface(str(checkpoint("llama")), device="cpu")
     assert (model.card.backend, model.card.kinds) == ("eager", ("decoder",))
     assert "output changes" in model.card.reason
     torch.testing.assert_close(model.run(LONG).weights(1), expected)
@@ -119,7 +120,7 @@ def test_a_model_that_is_no_longer_causal_when_recorded_is_found_out(monkeypatch
         return forward(self, *arguments, **named)
 
     monkeypatch.setattr(modeling_llama.LlamaAttention, "forward", forgetful)
-    model = load(str(checkpoint("llama")), device="cpu")
+    model = load_huggingface(str(checkpoint("llama")), device="cpu")
     assert model.card.backend == "eager"
     assert "output changes" in model.card.reason
     assert not bool(model.run(LONG).weights(0).triu(1).any())
@@ -133,7 +134,7 @@ def test_a_model_that_attends_in_unexpected_places_is_run_eagerly(monkeypatch: p
         return forward(self, *arguments, **named)
 
     monkeypatch.setattr(modeling_llama.LlamaAttention, "forward", twice)
-    card = load(str(checkpoint("llama")), device="cpu").card
+    card = load_huggingface(str(checkpoint("llama")), device="cpu").card
     assert card.backend == "eager"
     assert "4 places where 2 were expected" in card.reason
 
@@ -156,12 +157,12 @@ def test_attention_that_is_none_or_of_another_layout_is_refused(
     builder(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=sentence):
-        load(str(tmp_path), device="cpu")
+        load_huggingface(str(tmp_path), device="cpu")
 
 
 @pytest.mark.parametrize(("name", "path"), [("mpnet", "mpnet.encoder.layer"), ("bloom", "transformer.h")])
 def test_an_eager_run_with_a_layer_less_than_when_loaded_raises(tmp_path: Path, name: str, path: str):
-    model = load(str(save(name, tmp_path / name)), device="cpu")
+    model = load_huggingface(str(save(name, tmp_path / name)), device="cpu")
     keep_layers(model, path, [0])
     with pytest.raises(CaptureError, match="attention in 1 places, but in 2 when it was loaded"):
         model.run(SHORT)
@@ -169,7 +170,7 @@ def test_an_eager_run_with_a_layer_less_than_when_loaded_raises(tmp_path: Path, 
 
 def test_a_model_without_attention_is_refused_with_a_sentence():
     with pytest.raises(ModelError, match="no attention"):
-        load(str(checkpoint("mamba")), device="cpu")
+        load_huggingface(str(checkpoint("mamba")), device="cpu")
 
 
 def test_a_text_tower_of_clip_is_causal_and_recorded():
@@ -192,21 +193,21 @@ def keep_layers(model: HuggingFaceModel, path: str, numbers: list[int]) -> None:
 
 
 def test_a_run_with_a_layer_less_than_when_loaded_raises(tmp_path: Path):
-    model = load(str(save("llama", tmp_path / "llama")), device="cpu")
+    model = load_huggingface(str(save("llama", tmp_path / "llama")), device="cpu")
     keep_layers(model, "model.layers", [0])
     with pytest.raises(CaptureError, match="1 times, but 2 times"):
         model.run(LONG)
 
 
 def test_a_run_with_a_layer_more_than_when_loaded_raises(tmp_path: Path):
-    model = load(str(save("bert", tmp_path / "bert")), device="cpu")
+    model = load_huggingface(str(save("bert", tmp_path / "bert")), device="cpu")
     keep_layers(model, "bert.encoder.layer", [0, 1, 0])
     with pytest.raises(CaptureError, match="unexpected place"):
         model.run(LONG)
 
 
 def test_a_run_whose_layers_changed_places_raises(tmp_path: Path):
-    model = load(str(save("bert", tmp_path / "bert")), device="cpu")
+    model = load_huggingface(str(save("bert", tmp_path / "bert")), device="cpu")
     keep_layers(model, "bert.encoder.layer", [1, 0])
     with pytest.raises(CaptureError, match="call 1 came from an unexpected place"):
         model.run(LONG)
@@ -236,8 +237,8 @@ def test_recorded_and_eager_models_live_together():
     """Loading and running one changes nothing for the other."""
     names = ("bert", "bloom", "llama", "mpnet", "t5")
     before = {name: tiny(name).run(SHORT, target="a cat" if name == "t5" else None) for name in names}
-    load(str(checkpoint("bloom")), device="cpu")
-    load(str(checkpoint("gpt2")), device="cpu")
+    load_huggingface(str(checkpoint("bloom")), device="cpu")
+    load_huggingface(str(checkpoint("gpt2")), device="cpu")
     for name in reversed(names):
         after = tiny(name).run(SHORT, target="a cat" if name == "t5" else None)
         assert before[name].sites.keys() == after.sites.keys()

@@ -15,7 +15,8 @@ from playwright.sync_api import Page, expect
 from app import cache
 from app.charts import heatmap
 from app.components.payload import MAX_CELLS, MAX_THUMBNAIL_BYTES
-from engine import Mask, ModelError, load
+from engine import Mask, ModelError
+from engine.catalogue import load_huggingface
 from tests.app_pages import (
     data_of,
     errors,
@@ -97,13 +98,18 @@ def test_a_model_without_attention_says_so_on_the_page_and_the_next_one_works(fo
 
 def test_an_empty_window_is_full_attention_and_one_of_0_is_refused(tmp_path: Path):
     """B12: a row is never empty. A family without windows takes no notice of the entry."""
-    full = load(str(save("mistral", tmp_path / "none", sliding_window=None)), device="cpu")
+    full = load_huggingface(str(save("mistral", tmp_path / "none", sliding_window=None)), device="cpu")
     seen = full.run(LONG).visible(1, 0)
     assert full.card.windows == (None, None)
     assert torch.equal(seen, torch.ones_like(seen).tril())
     with pytest.raises(ModelError, match="sliding window of 0, through which no token sees anything"):
-        load(str(save("mistral", tmp_path / "zero", sliding_window=0)), device="cpu")
-    assert load(str(save("llama", tmp_path / "llama", sliding_window=0)), device="cpu").run(LONG).audit().passed
+        load_huggingface(str(save("mistral", tmp_path / "zero", sliding_window=0)), device="cpu")
+    assert (
+        load_huggingface(str(save("llama", tmp_path / "llama", sliding_window=0)), device="cpu")
+        .run(LONG)
+        .audit()
+        .passed
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +155,7 @@ def test_half_precision_that_overflows_is_named_by_layer_and_head(tmp_path: Path
 
 def test_what_rounding_may_do_is_said_and_holds_between_alone_and_in_a_batch(tmp_path: Path):
     """C14: bfloat16 keeps three digits at most."""
-    model = load(str(save("gpt2", tmp_path / "gpt2")), device="cpu", dtype="bfloat16")
+    model = load_huggingface(str(save("gpt2", tmp_path / "gpt2")), device="cpu", dtype="bfloat16")
     alone, batched = model.run(SHORT), model.run_batch([SHORT, LONG])[0]
     tolerance = batched.audit().tolerance
     assert all(float((alone.weights(n) - batched.weights(n)).abs().max()) <= tolerance for n in range(2))
@@ -179,7 +185,7 @@ def test_the_order_of_right_to_left_words_is_explained():
 def test_a_text_beyond_the_positions_is_cut_to_the_last_of_them(tmp_path: Path, name: str):
     """D11: RoBERTa's and MPNet's tables begin behind the padding id, so their first positions are no token's."""
     sizes: dict[str, Any] = {"n_positions" if name == "gpt2" else "max_position_embeddings": 130}
-    model = load(str(save(name, tmp_path / name, **sizes)), device="cpu")
+    model = load_huggingface(str(save(name, tmp_path / name, **sizes)), device="cpu")
     target = "a" if "cross" in model.card.kinds else None
     trace = model.run("at " * 300, target=target)
     assert (len(trace.tokens), trace.prompt.cut) == (model.card.limit, True)
@@ -231,7 +237,7 @@ def test_a_model_that_was_dropped_leaves_memory(tmp_path: Path):
     for name in "abcd":
         save("bert", tmp_path / name)
     with operator_allows(tmp_path):
-        first = weakref.ref(cache.model(str(tmp_path / "a")).module)
+        first = weakref.ref(cache.model(str(tmp_path / "a")))
         cache.trace(str(tmp_path / "a"), CAT, Mask.native())
         for name in "bcd":
             cache.model(str(tmp_path / name))

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from engine import Mask, MaskError, ModelError, ShapeError, TextError, Trace, load
+from engine import Mask, MaskError, ModelError, ShapeError, TextError, Trace
+from engine.catalogue import load_huggingface
 from tests.tiny_models import LONG, RECORDED, RETURNED, SHORT, inputs, save, stock, tiny
 
 TEXTS = (SHORT, LONG, "Hello there world, hi!")
@@ -134,7 +135,7 @@ def test_tokens_that_a_model_writes_on_stand_on_both_axes_and_are_marked(name: s
 
 
 def test_nothing_is_written_beyond_the_limit(tmp_path: Path):
-    model = load(str(save("gpt2", tmp_path / "gpt2", n_positions=12)), device="cpu")
+    model = load_huggingface(str(save("gpt2", tmp_path / "gpt2", n_positions=12)), device="cpu")
     assert model.card.limit == 12
     trace = model.run("The cat sat on the mat.", generate=50)
     assert len(trace.tokens) == 12
@@ -142,7 +143,7 @@ def test_nothing_is_written_beyond_the_limit(tmp_path: Path):
 
 @pytest.mark.parametrize(("name", "limit"), [("bart", 20), ("pegasus", 20)])
 def test_a_written_target_keeps_to_the_limit(tmp_path: Path, name: str, limit: int):
-    model = load(str(save(name, tmp_path / name, max_position_embeddings=limit)), device="cpu")
+    model = load_huggingface(str(save(name, tmp_path / name, max_position_embeddings=limit)), device="cpu")
     trace = model.run("The cat sat.")
     assert trace.target is not None
     assert len(trace.target) <= limit
@@ -158,7 +159,7 @@ def test_models_that_cannot_write_say_so():
 
 
 def test_a_window_that_a_short_text_never_reaches_hides_nothing(tmp_path: Path):
-    model = load(str(save("mistral", tmp_path / "mistral", sliding_window=4096)), device="cpu")
+    model = load_huggingface(str(save("mistral", tmp_path / "mistral", sliding_window=4096)), device="cpu")
     assert model.card.windows == (4096, 4096)
     trace = model.run(SHORT)
     seen = trace.visible(0, 0)

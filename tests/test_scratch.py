@@ -1,6 +1,7 @@
 """Our own transformers behind the Model interface: run, record, write, and refuse in sentences."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from engine import (
     TextClassifier,
     TextError,
     VisionTransformer,
+    load,
     untrained,
 )
 
@@ -79,7 +81,8 @@ def test_padding_is_seen_by_nobody():
     model = untrained(Encoder, SIZES)
     prompt = model.prompt(SENTENCE)
     plain = model.run_prompt(prompt).weights(1, 2)
-    for side, real in (("right", slice(0, 6)), ("left", slice(3, 9))):
+    sides: tuple[tuple[Literal["left", "right"], slice], ...] = (("right", slice(0, 6)), ("left", slice(3, 9)))
+    for side, real in sides:
         padded = model.run_prompt(prompt.padded(9, side=side))
         weights = padded.weights(1, 2)
         torch.testing.assert_close(weights[real, real], plain, rtol=0, atol=1e-6)
@@ -149,3 +152,18 @@ def test_nothing_to_read_is_refused():
     """As everywhere."""
     with pytest.raises(TextError, match="Type a sentence first"):
         untrained(Encoder, SIZES).run("  ")
+
+
+def test_minilm_in_our_own_code_shows_the_same_numbers():
+    """The same weights through our transformer and through transformers': every map, the words, the limit."""
+    ours, theirs = load("minilm-scratch", device="cpu"), load("minilm", device="cpu")
+    text = "The shopkeeper gave the customer a discount because she was a regular"
+    for mask in (Mask.native(), Mask.causal()):
+        here, there = ours.run(text, mask=mask), theirs.run(text, mask=mask)
+        assert here.tokens == there.tokens
+        assert here.audit().passed
+        for layer in range(6):
+            torch.testing.assert_close(here.weights(layer), there.weights(layer), rtol=0, atol=1e-5)
+    assert ours.card.limit == theirs.card.limit == 512
+    assert len(ours.run("word " * 600).tokens) == 512
+    assert "our own transformer" in ours.card.notes[0]

@@ -17,7 +17,8 @@ import transformers
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from engine import HuggingFaceModel, Prompt, load
+from engine import HuggingFaceModel, Prompt
+from engine.catalogue import load_huggingface
 from tests.tiny_tokenizers import byte_level, metaspace, wordpiece
 
 # Matrices this small gain nothing from threads, and where other programs are busy they lose most of their time to them.
@@ -297,7 +298,7 @@ def checkpoint(name: str) -> Path:
 @functools.cache
 def tiny(name: str) -> HuggingFaceModel:
     """The engine's model of one family, loaded once and shared by all tests: never change it."""
-    return load(str(checkpoint(name)), device="cpu")
+    return load_huggingface(str(checkpoint(name)), device="cpu")
 
 
 @functools.cache

@@ -8,8 +8,8 @@ from functools import partial
 import torch
 from transformers import AutoModel, PreTrainedModel
 
-from engine import HuggingFaceModel, load
-from engine.catalogue import MINILM
+from engine import HuggingFaceModel
+from engine.catalogue import MINILM, load_huggingface
 from tests.benchmarks.rows import Row, in_turns, middle
 from tests.benchmarks.sentences import sentence
 
@@ -27,7 +27,7 @@ def costs() -> list[Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
     try:
-        model = load("minilm", device="cpu")
+        model = load_huggingface("minilm", device="cpu")
         return [*_runs(model), *_comparisons(model)]
     finally:
         torch.set_num_threads(threads)
