@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.errors import CaptureError, ShapeError
 
 Floats = NDArray[np.floating]
+Numbers = NDArray[np.floating] | NDArray[np.integer]
 Bools = NDArray[np.bool_]
 
 # Control characters cannot stand in SVG or a spreadsheet cell; each has a picture of its own in Unicode.

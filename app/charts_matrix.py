@@ -142,6 +142,7 @@ def scores_figure(
     dark: bool = False,
     stage: Literal["before", "after"] = "before",
     title: str = "",
+    meaning: str = "score q · k / √D",
     row: int | None = None,
     reach: float | None = None,
     size: int = 460,
@@ -157,6 +158,7 @@ def scores_figure(
         dark: True on a dark page.
         stage: "before" the mask every score is shown; "after" it masked cells are −∞.
         title: one line that names layer and head.
+        meaning: what a cell holds, where it is a part of the score.
         row: the selected query, outlined.
         reach: the scale goes from minus this to this, so that two figures can share one; None for the largest
             score that is shown.
@@ -194,7 +196,7 @@ def scores_figure(
         (-reach, reach),
         tickvals=ticks,
         ticktext=[f"{tick:.3g}".replace("-", "−") for tick in ticks],
-        meaning="score q · k / √D",
+        meaning=meaning,
     )
     return figure
 

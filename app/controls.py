@@ -1,4 +1,4 @@
-"""The controls that all pages share: the sentence, the model, the mask, and what hides behind "more"."""
+"""The controls that pages share: the sentence on all, the model, the mask and "more" where a model runs."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,14 +21,12 @@ _HEADS_BY = {"weights": "Their maps", "pair": "The picked pair"}
 _COLOURS = {"linear": "Even steps", "log": "Bring out small weights"}
 
 
-def controls(models: Mapping[str, str], card: Card | None) -> None:
-    """Draw the shared controls.
+def sentence_bar(*, with_link: bool = False) -> None:
+    """Draw the sentence and the examples, which every page has.
 
     Args:
-        models: what can be picked, id to name; the name may be any text.
-        card: of the model that is shown; None where there is none.
+        with_link: whether the button that copies the link stands here, on a page without the other controls.
     """
-    fixed = _without_masks(card)
     with st.container(horizontal=True, vertical_alignment="center", key="sentence_bar"):
         st.text_input(
             "Sentence",
@@ -42,6 +40,19 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
             key="example",
             on_click=_pick_example,
         )
+        if with_link:
+            copy_link()
+
+
+def controls(models: Mapping[str, str], card: Card | None) -> None:
+    """Draw the controls of the pages that run a model: the sentence, the model, the mask, and what hides behind "more".
+
+    Args:
+        models: what can be picked, id to name; the name may be any text.
+        card: of the model that is shown; None where there is none.
+    """
+    fixed = _without_masks(card)
+    sentence_bar()
     with st.container(horizontal=True, vertical_alignment="center", key="model_bar"):
         st.selectbox(
             "Model",

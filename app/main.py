@@ -23,12 +23,13 @@ if "engine" not in sys.modules:
     gc.freeze()
 
 from app import cache, shell, state
-from app.controls import controls, model_names
+from app.controls import controls, model_names, sentence_bar
 from engine.errors import EngineError
 
-PAGES = {"explore": "Explore", "masks": "Masks"}
+PAGES = {"explore": "Explore", "masks": "Masks", "positions": "Positions", "build": "Build"}
+OF_A_MODEL = frozenset({"Explore", "Masks"})  # the others read the sentence alone, so they don't wait for a model
 
-# No sections yet: on top they become menus, which would hide two pages behind a click.
+# No sections yet: on top they become menus, which would hide the pages behind a click.
 page = st.navigation(
     [
         st.Page(ROOT / "pages" / f"{name}.py", title=title, url_path=name, default=name == "explore")
@@ -45,8 +46,10 @@ except EngineError as error:  # what the operator set cannot be read; there is n
     st.error(shell.literal(str(error)))
     st.stop()
 state.sync(models, page.url_path)
-card = shell.attempt(lambda: cache.model(state.view().model).card, page.title)
-controls(models, card)
+if page.title in OF_A_MODEL:
+    controls(models, shell.attempt(lambda: cache.model(state.view().model).card, page.title))
+else:
+    sentence_bar(with_link=True)
 notes = st.container()
 shell.show(page.run, page.title)
 with notes:

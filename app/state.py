@@ -144,7 +144,7 @@ def _take(field: str, name: str, key: str, then: Callable[[], None] | None) -> N
         return
     value = st.session_state[key]
     if value is not None:
-        set(**{field: value})
+        set(**{field: tuple(value) if isinstance(value, list) else value})
         if then is not None:
             then()
 

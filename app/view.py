@@ -5,26 +5,36 @@ and the switch between words and tokens; "t3" is token 3 of what the model gets,
 pieces after the first of a word.
 """
 
-import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.examples import example_of, examples
-from engine.errors import MaskError
-from engine.masks import Mask
+from app.parameters import (
+    UNREADABLE,
+    Parameter,
+    counted,
+    matching,
+    read_flag,
+    read_mask,
+    read_place,
+    read_sentence,
+    whole,
+    write_flag,
+    write_place,
+)
+from app.view_build import BUILD_PARAMETERS, BuildChoices
+from app.view_positions import POSITIONS_PARAMETERS, PositionsChoices
 from engine.tokens import Group
 
 MAX_CHARACTERS = 2000
 MAX_TOKENS = 100_000
-# What neither an address nor a browser takes as it is: control characters, and halves of a pair of surrogates.
-_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 OPENING = examples()[0]
 TEXTS = frozenset({"sentence", "target"})  # what a reader types
 
 
 @dataclass(frozen=True)
-class View:
+class View(PositionsChoices, BuildChoices):
     """Everything a link reproduces; layers, heads, words and tokens count from 0."""
 
     sentence: str = OPENING.sentence
@@ -68,7 +78,7 @@ def own_partner(sentence: str, word: str | None, direction: str) -> str | None:
 def usable(text: str) -> tuple[str, tuple[str, ...]]:
     """Make typed text fit for an address, and say in sentences what that changed."""
     cut, problems = _cut(text)
-    kept, unreadable = _UNREADABLE.subn("\ufffd", cut)
+    kept, unreadable = UNREADABLE.subn("\ufffd", cut)
     if unreadable:
         problems = (*problems, "Characters that cannot be read became “\ufffd”.")
     return kept, problems
@@ -115,10 +125,10 @@ def to_address(shown: View) -> dict[str, str]:
     """Write a view as query parameters; what a sentence opens with anyway is left out."""
     opening = opening_view(shown.sentence)
     written = {}
-    for field in fields(View):
-        value, parameter = getattr(shown, field.name), _PARAMETERS[field.name]
-        default = View().sentence if field.name == "sentence" else getattr(opening, field.name)
-        if field.name == "partner":
+    for field, parameter in PARAMETERS.items():
+        value = getattr(shown, field)
+        default = View().sentence if field == "sentence" else getattr(opening, field)
+        if field == "partner":
             default = own_partner(shown.sentence, shown.word, shown.direction)
         if value != default:
             written[parameter.name] = parameter.write(value)
@@ -129,7 +139,7 @@ def from_address(parameters: dict[str, list[str]], models: Collection[str]) -> t
     """Read a view from query parameters, and say in sentences what could not be read."""
     values: dict[str, Any] = {}
     problems: list[str] = []
-    for field, parameter in _PARAMETERS.items():
+    for field, parameter in PARAMETERS.items():
         given = parameters.get(parameter.name, [])
         if not given:
             continue
@@ -152,103 +162,39 @@ def from_address(parameters: dict[str, list[str]], models: Collection[str]) -> t
 
 def assignment(field: str, value: object) -> str:
     """Write one field as it stands in an address: "word=8"."""
-    parameter = _PARAMETERS[field]
+    parameter = PARAMETERS[field]
     return f"{parameter.name}={parameter.write(value)}"
 
 
 def _named(field: str) -> str:
     """Name a field in a sentence about a link, as it is called there unless that is one letter."""
-    name = _PARAMETERS[field].name
+    name = PARAMETERS[field].name
     return f"The {field}" if field in (name, "sentence") else f"“{name}”"
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    """How one field is written in the address; read raises ValueError for what it can't take."""
-
-    name: str
-    read: Callable[[str], object]
-    write: Callable[[Any], str] = str
-
-
-def _whole(limit: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) > limit:
-            raise ValueError(text)
-        return int(text)
-
-    return read
-
-
-def _counted(limit: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        number = _whole(limit)(text)
-        if number < 1:
-            raise ValueError(text)
-        return number
-
-    return read
-
-
-def _matching(pattern: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-def _flag(text: str) -> bool:
-    return _matching("[01]")(text) == "1"
-
-
-def _place(text: str) -> str | None:
-    return None if text == "none" else _matching("t?(0|[1-9][0-9]{0,5})")(text)
-
-
-def _write_place(place: str | None) -> str:
-    return "none" if place is None else place
-
-
-def _write_flag(flag: bool) -> str:
-    return "1" if flag else "0"
-
-
-def _mask(text: str) -> str:
-    try:
-        return Mask.parse(_matching(r"(?!.*[0-9]{7})[^\x00-\x1f]{1,500}")(text)).spec
-    except MaskError as error:
-        raise ValueError(text) from error
-
-
-def _sentence(text: str) -> str:
-    if _UNREADABLE.search(text):
-        raise ValueError(text)
-    return text
-
-
-_PARAMETERS = {
-    "sentence": _Parameter("q", _sentence),
-    "model": _Parameter("model", _matching(r"[^\x00-\x1f]{1,200}")),
-    "mask": _Parameter("mask", _mask),
-    "layer": _Parameter("layer", _whole(999)),
-    "head": _Parameter("head", _whole(999)),
-    "word": _Parameter("word", _place, _write_place),
-    "partner": _Parameter("to", _place, _write_place),
-    "direction": _Parameter("direction", _matching("to|by")),
-    "unit": _Parameter("view", _matching("words|tokens")),
-    "specials": _Parameter("special", _flag, _write_flag),
-    "average": _Parameter("mean", _matching("head|layer|all")),
-    "colour": _Parameter("colour", _matching("linear|log")),
-    "threshold": _Parameter("min", _whole(100)),
-    "renormalise": _Parameter("rescale", _flag, _write_flag),
-    "heads_by": _Parameter("heads", _matching("weights|pair")),
-    "kind": _Parameter("kind", _matching("encoder|decoder|cross|vision")),
-    "target": _Parameter("target", _sentence),
-    "prefix": _Parameter("prefix", _counted(MAX_TOKENS)),
-    "window": _Parameter("window", _counted(MAX_TOKENS)),
-    "pads": _Parameter("pads", _counted(6)),
-    "side": _Parameter("side", _matching("right|left")),
-    "lesson": _Parameter("lesson", _matching("causal|bidirectional|prefix|window")),
+PARAMETERS = {
+    "sentence": Parameter("q", read_sentence),
+    "model": Parameter("model", matching(r"[^\x00-\x1f]{1,200}")),
+    "mask": Parameter("mask", read_mask),
+    "layer": Parameter("layer", whole(999)),
+    "head": Parameter("head", whole(999)),
+    "word": Parameter("word", read_place, write_place),
+    "partner": Parameter("to", read_place, write_place),
+    "direction": Parameter("direction", matching("to|by")),
+    "unit": Parameter("view", matching("words|tokens")),
+    "specials": Parameter("special", read_flag, write_flag),
+    "average": Parameter("mean", matching("head|layer|all")),
+    "colour": Parameter("colour", matching("linear|log")),
+    "threshold": Parameter("min", whole(100)),
+    "renormalise": Parameter("rescale", read_flag, write_flag),
+    "heads_by": Parameter("heads", matching("weights|pair")),
+    "kind": Parameter("kind", matching("encoder|decoder|cross|vision")),
+    "target": Parameter("target", read_sentence),
+    "prefix": Parameter("prefix", counted(MAX_TOKENS)),
+    "window": Parameter("window", counted(MAX_TOKENS)),
+    "pads": Parameter("pads", counted(6)),
+    "side": Parameter("side", matching("right|left")),
+    "lesson": Parameter("lesson", matching("causal|bidirectional|prefix|window")),
+    **POSITIONS_PARAMETERS,
+    **BUILD_PARAMETERS,
 }

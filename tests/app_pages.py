@@ -14,14 +14,15 @@ from streamlit.testing.v1 import AppTest
 from app import cache
 from tests.conftest import ROOT
 
-PAGES = ("explore", "masks")
+MODEL_PAGES = ("explore", "masks")
+PAGES = (*MODEL_PAGES, "positions", "build")
 
 
 def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, /, **parameters: Any) -> AppTest:
     """Open a page at an address, in a session of its own.
 
     Args:
-        page: "explore" or "masks".
+        page: one of PAGES.
         prepare: does something to the session before anything ran.
         parameters: what stands in the address; a list repeats its parameter.
     """

@@ -10,7 +10,7 @@ import pytest
 from app.examples import Example, examples
 from engine import HuggingFaceModel, Mask
 from tests.app_pages import (
-    PAGES,
+    MODEL_PAGES,
     choice,
     data_of,
     errors,
@@ -60,7 +60,7 @@ CHOICES: tuple[dict[str, str], ...] = (
 
 
 @pytest.mark.parametrize("chosen", CHOICES, ids=lambda chosen: urlencode(chosen) or "-")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", MODEL_PAGES)
 def test_a_page_runs_whatever_is_chosen(page: str, chosen: dict[str, str]):
     """No error, no exception, and the choice still stands in the address."""
     test = opened(page, **chosen)
@@ -70,7 +70,7 @@ def test_a_page_runs_whatever_is_chosen(page: str, chosen: dict[str, str]):
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", MODEL_PAGES)
 def test_every_example_runs_and_says_what_to_look_for(page: str, example: Example):
     """Its word is picked and its partner marked."""
     test = opened(page, q=example.sentence)
@@ -251,20 +251,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_operators_models_are_offered_beside_the_packaged_one(folder: Path):
-    """By the name of their folder, with style and size."""
+    """By the name of their folder, with style and size; MiniLM comes twice, the second time in our own code."""
     with operator_allows(folder):
         options = opened().selectbox(key="model").options
     assert options[0] == "MiniLM, BERT-style, 6 × 12"
     assert "llama, GPT-style, 2 × 8" in options
     assert "t5, encoder–decoder, 2 × 4" in options
-    assert len(options) == 5
+    assert options[1] == "MiniLM, our own code, BERT-style, 6 × 12"
+    assert len(options) == 6
 
 
 @pytest.mark.parametrize("family", ["t5", "llama", "modernbert", "bloom"])
 def test_an_operators_model_runs_on_every_page(folder: Path, family: str):
     """Kinds, windows, groups and eager weights are all drawn."""
     with operator_allows(folder):
-        for page in PAGES:
+        for page in MODEL_PAGES:
             test = opened(page, model=str(folder / family), q="The cat sat on the mat")
             assert errors(test) == []
             assert f"{family} · " in said(test)

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from app.examples import examples
-from app.view import MAX_CHARACTERS, View, from_address, locate, opening_view, place, to_address
+from app.view import MAX_CHARACTERS, PARAMETERS, View, from_address, locate, opening_view, place, to_address
+from app.view_build import BuildChoices
+from app.view_positions import PositionsChoices
 from engine.tokens import Group, split_words
+from tests.view_choices import BUILD_CHOICES, POSITIONS_CHOICES
 
 MODELS = ("minilm", "org/name", "/models/my folder")
 
@@ -41,6 +44,8 @@ views = st.builds(
     pads=st.integers(1, 6),
     side=st.sampled_from(["right", "left"]),
     lesson=st.sampled_from(["causal", "bidirectional", "prefix", "window"]),
+    **POSITIONS_CHOICES,
+    **BUILD_CHOICES,
 )
 
 
@@ -112,6 +117,13 @@ def test_a_long_text_in_a_link_is_cut_as_a_typed_one_is(name: str):
         ("rescale", "2"),
         ("q", "a\x00b"),
         ("target", "a\x00b"),
+        ("positions", "rope"),
+        ("curves", "1,1"),
+        ("curves", "1,,2"),
+        ("curves", "1,2,3,4,5"),
+        ("longer", "3"),
+        ("dims", "1"),
+        ("slopes", "0"),
     ],
 )
 def test_what_cannot_be_read_falls_back_with_a_note(name: str, text: str):
@@ -124,7 +136,7 @@ def test_what_cannot_be_read_falls_back_with_a_note(name: str, text: str):
 
 @given(
     st.dictionaries(
-        st.sampled_from([*to_address(View(layer=1)), "q", "mask", "word", "min", "model"]),
+        st.sampled_from(sorted(parameter.name for parameter in PARAMETERS.values())),
         st.lists(st.text(max_size=30), min_size=1, max_size=3),
     )
 )
@@ -153,32 +165,23 @@ def test_a_sentence_of_ones_own_opens_with_nothing_picked():
 
 
 def test_every_field_has_a_parameter_of_its_own():
-    """No two fields share a name, and none is forgotten."""
-    other = View(
-        sentence="x",
-        model="org/name",
-        mask="causal",
-        layer=1,
-        head=1,
-        word="1",
-        partner="1",
-        direction="by",
-        unit="tokens",
-        specials=True,
-        average="all",
-        colour="log",
-        threshold=9,
-        renormalise=True,
-        heads_by="pair",
-        kind="cross",
-        target="y",
-        prefix=4,
-        window=4,
-        pads=1,
-        side="left",
-        lesson="prefix",
-    )
-    assert len(to_address(other)) == len(fields(View))
+    """No two fields share a name, whichever page they belong to, and none is forgotten."""
+    assert PARAMETERS.keys() == {field.name for field in fields(View)}
+    names = [parameter.name for parameter in PARAMETERS.values()]
+    assert len(set(names)) == len(names)
+
+
+def test_pages_have_choices_of_their_own():
+    """No field of one page's choices hides one of another's, or one that all pages share."""
+    parts = (PositionsChoices, BuildChoices)
+    names = [field.name for part in parts for field in fields(part)] + list(View.__annotations__)
+    assert len(set(names)) == len(names) == len(fields(View))
+
+
+@given(views, views)
+def test_every_field_that_differs_is_written(one: View, other: View):
+    """Two views with one address are one view."""
+    assert (to_address(one) == to_address(other)) == (one == other)
 
 
 def test_the_examples_point_at_the_words_they_speak_of():

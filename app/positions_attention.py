@@ -1,0 +1,114 @@
+"""Positions inside attention: the scores of a small layer, taken apart into what words say and what places say."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from app import charts, state
+from app.panels import is_dark
+from app.positions_layer import HEADS, WIDTH, parts
+from app.positions_words import ENCODINGS
+from app.view import View
+from engine.order import ScoreParts
+from engine.tokens import Prompt
+
+# Four stand in a row at 1440 pixels, two at 1024, one on a telephone.
+CARD_WIDTH = 306
+SIZE = 360
+CHANGED = {
+    "nowhere": "What positions change: nothing",
+    "input": "What positions change",
+    "queries and keys": "What turning changes",
+    "scores": "What is added",
+}
+REMARKS = {
+    "sinusoidal": "blocks and stripes that have little to do with any single word",
+    "learned": "noise: these rows are random, so every pair of places has its own number",
+    "rotary": "a change that depends on the words, since it turns what they say; it is nothing on the diagonal",
+    "alibi": "nothing on the diagonal, and less and less away from it, in every row alike",
+    "relative": "the same number all along each diagonal, whatever the words are",
+    "none": "zeros",
+}
+
+
+def inside(view: View, prompt: Prompt) -> None:
+    """Draw the scores of content, what positions change, their sum, and the weights."""
+    st.markdown("#### Positions inside attention")
+    head = min(view.places_head, HEADS - 1)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="inside_bar"):
+        st.number_input("Head of the small layer", 0, HEADS - 1, width=220, **state.mirror("places_head", value=head))
+        st.toggle("Causal mask", **state.mirror("past_only", where="inside"))
+    st.markdown(
+        f"One small layer reads the sentence, its positions: **{ENCODINGS[view.positions].name}**. Its weights are "
+        f"random and nothing is trained, so what it finds in the words means nothing. What to look at is the second "
+        f"picture, which position alone brings in: {REMARKS[view.positions]}."
+    )
+    made = parts(view, prompt)
+    words = [token.text for token in prompt.tokens]
+    _maps(made, head, words, CHANGED[ENCODINGS[view.positions].kind.enters])
+    st.caption(
+        f"Width {WIDTH}, {HEADS} heads, drawn from one seed. The first three pictures share one scale: blue is above "
+        "0, orange below. 1 + 2 = 3, and 4 is the softmax of each row of 3."
+    )
+    if made.word_position is not None:
+        _terms(made, head, words)
+
+
+def _maps(made: ScoreParts, head: int, words: list[str], changed: str) -> None:
+    scores = {
+        "1 · content alone": made.content,
+        f"2 · {changed[0].lower()}{changed[1:]}": made.position,
+        "3 · scores": made.scores,
+    }
+    held = {title: _flat(values, head) for title, values in scores.items()}
+    reach = max(float(np.abs(values).max()) for values in held.values())
+    visible = made.visible.numpy()
+    with st.container(horizontal=True, key="inside_maps"):
+        for number, (title, values) in enumerate(held.items()):
+            with st.container(width=CARD_WIDTH):
+                figure = charts.scores_figure(
+                    values, visible, words, words, stage="after" if number == 2 else "before", title=title,
+                    reach=reach, dark=is_dark(), size=SIZE, width=CARD_WIDTH,
+                )  # fmt: skip
+                st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"inside_{number}")
+        with st.container(width=CARD_WIDTH):
+            figure = charts.heatmap(
+                _flat(made.weights, head), words, words, visible=visible, title="4 · weights", dark=is_dark(),
+                size=SIZE, width=CARD_WIDTH,
+            )  # fmt: skip
+            figure.update_layout(showlegend=False)
+            st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="inside_weights")
+
+
+def _terms(made: ScoreParts, head: int, words: list[str]) -> None:
+    """Draw the three ways in which numbers added to the words get into their scores."""
+    terms = {
+        "word with place": made.word_position,
+        "place with word": made.position_word,
+        "place with place": made.position_position,
+    }
+    with st.expander("Where picture 2 comes from: three sums"):
+        st.latex(
+            r"(w_t + p_t) \cdot (w_s + p_s) = w_t w_s + \underbrace{w_t p_s + p_t w_s + p_t p_s}_{\text{picture 2}}"
+        )
+        st.markdown(
+            "What is added to a word is multiplied with everything: the query's word meets the key's place, the "
+            "query's place meets the key's word, and place meets place. Only the last is free of words."
+        )
+        held = {title: _flat(values, head) for title, values in terms.items() if values is not None}
+        reach = max(float(np.abs(values).max()) for values in held.values())
+        with st.container(horizontal=True, key="inside_terms"):
+            for title, values in held.items():
+                with st.container(width=CARD_WIDTH):
+                    figure = charts.scores_figure(
+                        values, None, words, words, title=title, reach=reach, dark=is_dark(), size=SIZE,
+                        width=CARD_WIDTH,
+                    )  # fmt: skip
+                    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"term_{title}")
+
+
+def _flat(values: Tensor, head: int) -> np.ndarray:
+    made: np.ndarray = values[head].float().numpy()
+    return made

@@ -1,0 +1,46 @@
+"""What the pages' own choices may be, field by field, for the tests on views and addresses."""
+
+from hypothesis import strategies as st
+
+POSITIONS_CHOICES = {
+    "positions": st.sampled_from(["sinusoidal", "learned", "rotary", "alibi", "relative", "none"]),
+    "table": st.sampled_from(["trained", "random"]),
+    "table_width": st.integers(2, 384),
+    "table_length": st.integers(2, 512),
+    "curves": st.lists(st.integers(0, 383), max_size=4, unique=True).map(tuple),
+    "moving": st.sampled_from(["both", "one"]),
+    "rotary_base": st.sampled_from([10_000, 500_000]),
+    "scaling": st.sampled_from(["plain", "linear", "ntk", "dynamic", "yarn", "llama3"]),
+    "factor": st.sampled_from([2, 4, 8]),
+    "trained": st.sampled_from([512, 1024, 2048, 4096, 8192]),
+    "alibi_heads": st.integers(1, 32),
+    "alibi_head": st.integers(0, 31),
+    "both_ways": st.booleans(),
+    "places_head": st.integers(0, 31),
+    "past_only": st.booleans(),
+    "shuffle": st.integers(0, 9999),
+}
+BUILD_CHOICES: dict[str, st.SearchStrategy] = {
+    "start": st.sampled_from(["own", "gpt2", "bert-base", "t5-small", "vit-b16", "course-classifier"]),
+    "family": st.none() | st.sampled_from(["encoder", "decoder", "both", "vision", "classifier"]),
+    "width": st.none() | st.integers(1, 8192).map(lambda half: 2 * half),
+    "depth": st.none() | st.integers(1, 128),
+    "query_heads": st.none() | st.integers(1, 128),
+    "kv_heads": st.none() | st.integers(1, 128),
+    "feed": st.none() | st.sampled_from(["relu", "gelu", "gelu_tanh", "swiglu", "geglu"]),
+    "inner": st.none() | st.integers(1, 65_536),
+    "norm": st.none() | st.sampled_from(["layer", "rms"]),
+    "norm_place": st.none() | st.sampled_from(["pre", "post"]),
+    "word_order": st.none() | st.sampled_from(["learned", "sinusoidal", "rotary", "alibi", "relative", "none"]),
+    "places": st.none() | st.integers(1, 131_072),
+    "sees": st.none() | st.sampled_from(["family", "both", "past", "window"]),
+    "span": st.none() | st.integers(1, 100_000),
+    "vocabulary": st.none() | st.integers(64, 300_000),
+    "biases": st.none() | st.booleans(),
+    "output": st.none() | st.sampled_from(["tied", "own", "none"]),
+    "qk_norm": st.none() | st.booleans(),
+    "own_kind": st.sampled_from(["", "encoder", "decoder", "cross"]),
+    "own_layer": st.integers(0, 127),
+    "own_head": st.integers(0, 127),
+    "step": st.integers(0, 16),
+}
