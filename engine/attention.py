@@ -1,9 +1,10 @@
 """The formula of attention, written twice: once to be seen, once to be fast.
 
-    Attention(Q, K, V) = softmax(Q Kᵀ / √D + bias + mask) V          (Vaswani et al. 2017, 1706.03762)
+    Attention(Q, K, V) = softmax(Q Kᵀ / √D + bias, hidden scores −∞) V          (Vaswani et al. 2017, 1706.03762)
 
 `attention_weights` spells it out and returns the matrix that is drawn. `attend` is what every model here calls:
-PyTorch's scaled_dot_product_attention, which gives the same answer without ever building that matrix.
+PyTorch's scaled_dot_product_attention, which gives the same answer without ever building the matrix of weights. What it
+was given is a `Call`, from which a recording computes the weights of the rows that somebody looks at.
 
 Dimensions: B batch, H heads, G key-value heads (G divides H), T queries, S keys, D head width.
 """
@@ -28,6 +29,7 @@ BLOCK_SCORES = 16_000_000
 CACHED_SCORES = 250_000
 LEAST_ROWS = 32
 
+# A Mask is a wish, such as "causal"; a Visibility is what it comes to for one call; booleans are one spelt out.
 AnyMask = Mask | Visibility | Tensor | None
 
 
@@ -168,12 +170,12 @@ def attend(
         ShapeError: the tensors do not fit each other.
         CaptureError: the recorder has already seen this site.
     """
-    recorder = current()
     call = _call(site, q, k, v, mask, scale, bias, softcap, sinks)
+    recorder = current()  # whoever listens in this thread
     if recorder is None or site is None:
         return call.output()
-    call = replace(call, visibility=recorder.impose(site, call))
-    return recorder.record(site, call, call.output())
+    call = replace(call, visibility=recorder.impose(site, call))  # another mask than the model's own, if one is wished
+    return recorder.record(site, call, call.output())  # keeps the call, and hands the output on
 
 
 def _call(
@@ -194,7 +196,10 @@ def _call(
         )
     scores = (*q.shape[:3], k.shape[2])
     if isinstance(mask, Mask):
-        mask = mask.resolve(site or Site("encoder", 0), Visibility(), None, scores[1:], q.device)
+        everything = Visibility()  # a Mask given here stands alone: there is no mask of the model's to start from
+        mask = mask.resolve(
+            site or Site("encoder", 0), native=everything, padding=None, shape=scores[1:], device=q.device
+        )
     elif not isinstance(mask, Visibility):
         mask = Visibility(tensor=mask)
     if mask.tensor is not None:
@@ -238,9 +243,12 @@ def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
 
 def _sdpa(call: Call) -> Tensor:
     mask, causal = call.visibility.tensor, call.visibility.causal
+    # SDPA takes the causal rule only alone, and only for a square: it would put the first query at the first key.
     if causal and (mask is not None or call.bias is not None or call.queries != call.keys):
-        seen = call.visible()
-        mask, causal = None if seen is None else seen.expand(1, 1, -1, -1) if seen.dim() == 2 else seen, False
+        mask, causal = call.visible(), False
+        if mask is not None and mask.dim() == 2:
+            mask = mask[None, None]  # (T, S) to (1, 1, T, S)
+    # A query that sees nothing gets zeros from SDPA, as it does from `weights`.
     if call.bias is not None:
         bias = call.bias.to(call.q.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, float("-inf"))

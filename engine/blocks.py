@@ -3,8 +3,8 @@
     pre-norm    x = x + attention(norm(x));  x = x + feed_forward(norm(x))          (GPT-2, Llama)
     post-norm   x = norm(x + attention(x));  x = norm(x + feed_forward(x))          (the first transformer, BERT)
 
-Dimensions: B batch, T tokens read now, S tokens they may look at, H query heads, G key-value heads, D head width,
-C model width.
+Dimensions: B batch, T tokens read now, S tokens read so far (S = T without a cache), S' tokens of another text, H query
+heads, G key-value heads, D head width, C model width.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Reading:
         positions: how these enter.
         visibility: which key each query may see.
         bias: what positions add to the scores, (B or 1, H, T, S); None for nothing.
-        memory: the sequence that keys and values come from, (B, S, C), where it is another: cross-attention.
+        memory: the text that keys and values come from, (B, S', C), where it is another one: cross-attention.
         cache: keys and values of earlier tokens; None where everything is read at once.
     """
 
@@ -185,12 +185,13 @@ class Attention(nn.Module):
         """Let every token gather from those it may see, (B, T, C)."""
         source = x if reading.memory is None else reading.memory
         q = self.q_norm(self._heads(self.q(x)))  # (B, H, T, D)
-        k = self.k_norm(self._heads(self.k(source)))  # (B, G, S, D)
-        v = self._heads(self.v(source))  # (B, G, S, D)
-        q = reading.positions.turn(q, reading.places)
-        k = reading.positions.turn(k, reading.places)
+        k = self.k_norm(self._heads(self.k(source)))  # (B, G, T, D); across, (B, G, S', D)
+        v = self._heads(self.v(source))  # as k
+        if reading.memory is None:  # the distance to a word of another text means nothing
+            q = reading.positions.turn(q, reading.places)
+            k = reading.positions.turn(k, reading.places)
         if reading.cache is not None:
-            k, v = reading.cache.extend(self.site, k, v)
+            k, v = reading.cache.extend(self.site, k, v)  # (B, G, S, D)
         mixed = attend(
             self.site, q, k, v, mask=reading.visibility, scale=self.scale, bias=reading.bias, softcap=self.softcap
         )  # (B, H, T, D)
@@ -264,7 +265,8 @@ class Stack(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config, Site(kind, layer), crosses=crosses) for layer in range(layers))
         self.final_norm = norm_of(config) if config.final_norm else nn.Identity()
-        self.causal, self.window, self.reserved = causal, config.window, config.reserved
+        self.causal, self.crosses = causal, crosses
+        self.window, self.reserved = config.window, config.reserved
         self.length = config.length if config.positions == "learned" else None
 
     def forward(
@@ -281,7 +283,7 @@ class Stack(nn.Module):
         Args:
             x: embedded tokens, (B, T, C).
             padding: True for real tokens, (B, S); None where all are real.
-            memory: what an encoder made of another text, (B, S', C), for blocks with cross-attention.
+            memory: what an encoder made of another text, (B, S', C); blocks with cross-attention need it.
             memory_padding: True for its real tokens, (B, S').
             cache: keys and values of the S - T tokens read before; these T are added to it.
 
@@ -289,21 +291,19 @@ class Stack(nn.Module):
             One vector per token, (B, T, C).
 
         Raises:
-            ShapeError: there are more tokens than the table of positions has rows.
+            ShapeError: there are more tokens than the table of positions has rows, or memory is missing or in the way.
         """
-        read = 0 if cache is None else cache.length
-        keys = places_of(padding, read + x.shape[1], x.device)  # (B or 1, S)
-        places = keys[:, read:]  # (B or 1, T)
-        if self.length is not None and keys.shape[1] > self.length:
-            raise ShapeError(f"{keys.shape[1]} tokens do not fit into {self.length} learned positions.")
+        before = 0 if cache is None else cache.length
+        key_places = places_of(padding, before + x.shape[1], x.device)  # (B or 1, S)
+        places = key_places[:, before:]  # (B or 1, T)
+        if self.length is not None and key_places.shape[1] > self.length:
+            raise ShapeError(f"{key_places.shape[1]} tokens do not fit into {self.length} learned positions.")
+        if self.crosses != (memory is not None):
+            raise ShapeError("Blocks with cross-attention need another text to look at, and only they can use one.")
+        # Rows of a learned table that no token uses come first; where nothing is reserved, this adds 0.
         x = self.dropout(self.embedding_norm(self.positions.add(x, places + self.reserved)))
-        reading = Reading(
-            places,
-            self.positions,
-            self._visible(padding, read, keys),
-            self.positions.bias(places, keys),
-            cache=cache,
-        )
+        bias = self.positions.bias(places, key_places)  # (B or 1, H, T, S), or None
+        reading = Reading(places, self.positions, self._visible(padding, before, key_places), bias, cache=cache)
         across = None
         if memory is not None:
             across = Reading(places, NOWHERE, Visibility(tensor=_columns(memory_padding)), memory=memory)
@@ -311,12 +311,15 @@ class Stack(nn.Module):
             x = block(x, reading, across)
         return self.final_norm(x)
 
-    def _visible(self, padding: Tensor | None, read: int, keys: Tensor) -> Visibility:
-        """Say which key each query may see: the rule as a rule, windows and padding as booleans."""
+    def _visible(self, padding: Tensor | None, before: int, key_places: Tensor) -> Visibility:
+        """Say which key each query may see: causal as a rule, windows and padding as booleans.
+
+        A window reaches as far to either side; in a decoder the causal rule takes the later side away.
+        """
         seen = _columns(padding)  # (B, 1, 1, S)
         if self.window is not None:
-            number = torch.arange(keys.shape[1], device=keys.device)
-            near = Window(self.window).visible(number[read:, None], number[None, :])  # (T, S)
+            column = torch.arange(key_places.shape[1], device=key_places.device)
+            near = Window(self.window).visible(column[before:, None], column[None, :])  # (T, S)
             seen = near[None, None] if seen is None else seen & near
         return Visibility(causal=self.causal, tensor=seen)
 
@@ -338,5 +341,5 @@ def places_of(padding: Tensor | None, count: int, device: torch.device) -> Tenso
 
 
 def _columns(padding: Tensor | None) -> Tensor | None:
-    """Hide padding as a key from every head and query, (B, 1, 1, S)."""
+    """Spread what is real (True) and what is padding (False) over all heads and queries, (B, S) to (B, 1, 1, S)."""
     return None if padding is None else padding[:, None, None, :]

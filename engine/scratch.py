@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from engine.blocks import Cache
 from engine.card import Card
 from engine.config import Config
-from engine.errors import MaskError, ModelError, ResourceError
+from engine.errors import MaskError, ModelError, ResourceError, ShapeError
 from engine.forwards import FORWARDS
 from engine.huggingface import HuggingFaceModel
 from engine.masks import Mask
@@ -156,7 +156,9 @@ class ScratchModel:
             return vectors, recorder.recorded, 1000 * (time.perf_counter() - start)
 
     def _inputs(self, prompt: Prompt) -> tuple[Tensor, Tensor | None]:
-        device = self.card.device
+        device, rows = self.card.device, self.module.config.vocabulary
+        if wrong := [id for id in prompt.ids if not 0 <= id < rows]:
+            raise ShapeError(f"Token {wrong[0]} does not exist: this model knows tokens 0 to {rows - 1:,}.")
         ids = torch.tensor([prompt.ids], device=device)
         return ids, None if all(prompt.real) else torch.tensor([prompt.real], device=device)
 

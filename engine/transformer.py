@@ -9,7 +9,8 @@
 Each is called with ids (or pixels) and answers with one vector per token, (B, T, C); what turns these into words or
 labels is a method of its own. Dropout is off until somebody calls `train()`.
 
-Dimensions: B batch, T tokens read now, S tokens read so far, C model width, V vocabulary, P patches.
+Dimensions: B batch, T tokens read now, S tokens read so far, S' tokens of the text that is translated, C model width,
+V vocabulary, P patches.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Head(nn.Module):
         super().__init__()
         self.scale = config.head_scale
         if config.head == "own":
-            self.own = nn.Parameter(torch.empty(config.vocabulary, config.width))
+            self.own = nn.Parameter(torch.empty(config.vocabulary, config.width))  # filled by engine/presets.py
         self.tied = config.head == "tied"
 
     def forward(self, x: Tensor, embedding: Tensor) -> Tensor:
@@ -145,7 +146,8 @@ class Decoder(nn.Module):
         """
         cache, new = Cache(), ids
         for _ in range(count):
-            new = self.logits(self(new, cache=cache)[:, -1:]).argmax(dim=-1)  # (B, 1)
+            last = self(new, cache=cache)[:, -1:]  # (B, 1, C)
+            new = self.logits(last).argmax(dim=-1)  # (B, 1)
             ids = torch.cat([ids, new], dim=1)
         return ids
 
@@ -170,9 +172,9 @@ class EncoderDecoder(nn.Module):
         """Read a text and its translation so far.
 
         Args:
-            ids: tokens of the text, (B, S).
+            ids: tokens of the text, (B, S').
             target: tokens of the translation, (B, T).
-            padding: True for real tokens of the text, (B, S); None where all are real.
+            padding: True for real tokens of the text, (B, S'); None where all are real.
             target_padding: the same for the translation, (B, T).
 
         Returns:
@@ -184,7 +186,7 @@ class EncoderDecoder(nn.Module):
         return self.decode(target, self.encode(ids, padding), padding, target_padding)
 
     def encode(self, ids: Tensor, padding: Tensor | None = None) -> Tensor:
-        """Read the text, (B, S) to (B, S, C)."""
+        """Read the text, (B, S') to (B, S', C)."""
         return self.encoder(self.tokens(ids), padding)
 
     def decode(
@@ -212,17 +214,18 @@ class EncoderDecoder(nn.Module):
         """Write a translation greedily: read the text once, then write token by token with a cache.
 
         Args:
-            ids: tokens of the text, (B, S).
+            ids: tokens of the text, (B, S').
             start: what the translation begins with, (B, T).
             count: how many tokens to write.
-            padding: True for real tokens of the text, (B, S); None where all are real.
+            padding: True for real tokens of the text, (B, S'); None where all are real.
 
         Returns:
             The start with its continuation, (B, T + count).
         """
         memory, cache, new = self.encode(ids, padding), Cache(), start
         for _ in range(count):
-            new = self.logits(self.decode(new, memory, padding, cache=cache)[:, -1:]).argmax(dim=-1)  # (B, 1)
+            last = self.decode(new, memory, padding, cache=cache)[:, -1:]  # (B, 1, C)
+            new = self.logits(last).argmax(dim=-1)  # (B, 1)
             start = torch.cat([start, new], dim=1)
         return start
 
@@ -279,7 +282,6 @@ class TextClassifier(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.config = config
         self.config = config
         self.encoder = Encoder(config)
         self.classify = nn.Linear(config.width, config.classes)

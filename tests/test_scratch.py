@@ -14,10 +14,12 @@ from engine import (
     Mask,
     MaskError,
     ModelError,
+    ShapeError,
     TextClassifier,
     TextError,
     VisionTransformer,
     load,
+    number_words,
     untrained,
 )
 
@@ -167,3 +169,11 @@ def test_minilm_in_our_own_code_shows_the_same_numbers():
     assert ours.card.limit == theirs.card.limit == 512
     assert len(ours.run("word " * 600).tokens) == 512
     assert "our own transformer" in ours.card.notes[0]
+
+
+def test_a_token_beyond_the_vocabulary_is_refused_with_its_number():
+    """A prompt made for another model's vocabulary."""
+    prompt = number_words("one two three", vocabulary=40)
+    wrong = replace(prompt, tokens=tuple(replace(token, id=token.id + 28) for token in prompt.tokens))
+    with pytest.raises(ShapeError, match="Token 30 does not exist: this model knows tokens 0 to 29"):
+        untrained(Encoder, SIZES).run_prompt(wrong)

@@ -1,0 +1,193 @@
+"""Switches become a configuration that fits, with the counts, shapes and code that belong to it; no page is drawn."""
+
+import contextlib
+import io
+import re
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from app.build_numbers import _facts, drawn, facts_of, words_of
+from app.build_panels import labels_of
+from app.build_plan import Plan, plan_of, snippet
+from app.build_words import bytes_text, group_label, mask_words, times_text
+from app.charts_build import block_diagram
+from app.view import View
+from app.view_build import BuildChoices
+from engine import PRESETS, Config, TextError, build, count_parameters
+from engine.shapes import cache_numbers, steps
+
+KNOWN = {
+    "gpt2": 124_439_808,
+    "bert-base": 109_482_240,
+    "bert-large": 335_141_888,
+    "vit-b16": 86_389_248,
+    "t5-small": 60_506_624,
+    "bart-base": 139_420_416,
+    "llama-2-7b": 6_738_415_616,
+    "llama-3-8b": 8_030_261_248,
+    "mistral-7b": 7_241_732_096,
+    "course-classifier": 1_069_570,
+}
+
+
+def plan(**choices: Any) -> Plan:
+    """A plan of these switches."""
+    return plan_of(BuildChoices(**choices))[0]
+
+
+def total_of(made: Plan) -> int:
+    """All parameters of a plan."""
+    return sum(count_parameters(build(made.make, made.config, device="meta")).values())
+
+
+def picture(**choices: Any) -> str:
+    """The same for some switches, without the page."""
+    made = plan(**choices)
+    prompt = words_of(View().sentence, made)
+    return block_diagram(facts_of(made, len(prompt or ())).steps, labels_of(made, prompt))
+
+
+@pytest.mark.parametrize(("name", "count"), KNOWN.items())
+def test_a_known_model_is_counted_exactly(name: str, count: int):
+    """As published, from switches that all stand as that model has them."""
+    made = plan(start=name)
+    assert total_of(made) == count
+    assert made.changed() == []
+    ours, theirs = made.config, PRESETS[name].config
+    differing = {field.name for field in fields(Config) if getattr(ours, field.name) != getattr(theirs, field.name)}
+    assert differing <= {"head_width"}
+    assert ours.D == theirs.D
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert-base", "llama-3-8b", "vit-b16", "t5-small", "bart-base"])
+def test_one_layer_stands_for_all(name: str):
+    """What the page measures on one layer is what all of them give."""
+    known, made = PRESETS[name], plan(start=name, depth=3)
+    facts, whole = _facts(made.make, made.config, 5), replace(known.config, layers=3)
+    assert facts.steps == steps(known.make, whole, 5)
+    assert facts.cached == cache_numbers(known.make, whole)
+    assert facts.total == total_of(made)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "seen"),
+    [
+        ({"family": "encoder"}, "mask: both ways; then softmax"),
+        ({"family": "both"}, "<span>Cross-attention</span>"),
+        ({"norm": "layer"}, "<span>LayerNorm</span>"),
+        ({"feed": "relu"}, "<span>Feed-forward, ReLU</span>"),
+        ({"inner": 256}, "12 × 64 → 12 × 256 → 12 × 64"),
+        ({"width": 128}, "queries 4 × 12 × 32"),
+        ({"query_heads": 8}, "<span>Grouped-query attention, 8 heads</span>"),
+        ({"kv_heads": 4}, "<span>Multi-head attention, 4 heads</span>"),
+        ({"kv_heads": 1}, "keys, values 1 × 12 × 16"),
+        ({"depth": 5}, "<span>× 5 layers</span>"),
+        ({"word_order": "alibi"}, "scores 4 × 12 × 12 + ALiBi"),
+        ({"word_order": "learned"}, "<span>+ learned positions</span>"),
+        ({"sees": "both"}, "mask: both ways; then softmax"),
+        ({"qk_norm": True}, "queries and keys normed in each head"),
+        ({"sees": "window", "span": 2}, "mask: only the last 2; then softmax"),
+        ({"output": "own"}, '<span>A score for every token</span><span class="count">64,000</span>'),
+        ({"vocabulary": 5000}, "12 × 5,000"),
+    ],
+    ids=str,
+)
+def test_a_switch_changes_the_picture(chosen: dict[str, Any], seen: str):
+    assert seen in picture(**chosen)
+    assert seen not in picture()
+
+
+def test_the_norm_after_each_part_stands_below_the_sum():
+    order = [
+        re.findall(r"(RMSNorm|class=\"plus\"|attention,|Feed-forward)", picture(norm_place=place))
+        for place in ("pre", "post")
+    ]
+    assert order[0][:3] == ["RMSNorm", "attention,", 'class="plus"']
+    assert order[1][:3] == ["attention,", 'class="plus"', "RMSNorm"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"vocabulary": 5000}, {"token embedding"}),
+        ({"vocabulary": 5000, "output": "own"}, {"token embedding", "head"}),
+        ({"kv_heads": 1}, {"attention"}),
+        ({"inner": 256}, {"feed-forward"}),
+        ({"feed": "gelu"}, {"feed-forward"}),
+        ({"norm": "layer"}, {"norms"}),
+        ({"word_order": "learned"}, {"positions"}),
+        ({"sees": "window"}, set()),
+        ({"biases": True}, {"attention", "feed-forward"}),
+        ({"qk_norm": True}, {"attention"}),
+    ],
+    ids=str,
+)
+def test_a_switch_changes_the_parts_that_it_concerns(changed: dict[str, Any], parts: set[str]):
+    before, after = (
+        count_parameters(build(made.make, made.config, device="meta")) for made in (plan(), plan(**changed))
+    )
+    assert {name for name in before | after if before.get(name) != after.get(name)} == parts
+
+
+def test_rotary_positions_get_heads_of_an_even_width():
+    made, notes = plan_of(BuildChoices(width=6, query_heads=6))
+    assert made.query_heads == 3
+    assert "of an even width, which rotary positions need" in notes[0]
+    assert plan(width=6, query_heads=6, word_order="none").query_heads == 6
+
+
+def test_multi_head_attention_stays_multi_head():
+    """Another number of heads is no reason to share keys."""
+    assert plan(start="gpt2", query_heads=16).kv_heads == 16
+    assert plan(start="llama-3-8b", query_heads=16).kv_heads == 8
+
+
+@pytest.mark.parametrize("order", ["rotary", "learned", "alibi", "relative", "none"])
+def test_the_cache_changes_no_row_whatever_the_positions(order: str):
+    made = plan(word_order=order, sees="window", span=3)
+    prompt = words_of("the cat sat on the mat and slept", made)
+    assert prompt is not None
+    run = drawn(made, prompt)
+    assert run is not None
+    assert run.difference < 1e-6
+    assert len(run.written) == 5
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"start": "gpt2"},
+        {"start": "t5-small", "depth": 2},
+        {"start": "vit-b16", "depth": 1},
+        {"start": "course-classifier", "feed": "swiglu"},
+        {"start": "llama-3-8b"},
+        {"family": "encoder", "sees": "past", "qk_norm": True, "word_order": "learned"},
+    ],
+    ids=str,
+)
+def test_the_code_builds_exactly_this(choices: dict[str, Any]):
+    """Run as it stands, it makes the same configuration and says the same number."""
+    made = plan(**choices)
+    text = snippet(made, total_of(made))
+    space: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(text, space)
+    assert space["config"] == made.config
+    assert printed.getvalue() == f"{total_of(made):,} parameters\n"
+
+
+def test_words_for_numbers():
+    assert [group_label(groups, 4) for groups in (4, 2, 1)] == ["4 · MHA", "2 · GQA", "1 · MQA"]
+    assert [bytes_text(count) for count in (0, 1023, 1024, 1536, 2**30)] == [
+        "0\u202fB", "1,023\u202fB", "1\u202fKiB", "1.5\u202fKiB", "1\u202fGiB",
+    ]  # fmt: skip
+    assert [times_text(ratio) for ratio in (0.8049, 12.3, 1234.0)] == ["0.8", "12", "1,234"]
+    assert mask_words("encoder", "window", 4) == "up to 3 on either side"
+
+
+def test_a_blank_sentence_is_refused_by_the_numbers():
+    with pytest.raises(TextError):
+        words_of(" ", plan())
