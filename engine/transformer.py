@@ -16,6 +16,7 @@ V vocabulary, P patches.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +24,10 @@ from torch import Tensor, nn
 
 from engine.blocks import Cache, Stack, activation_of, norm_of
 from engine.config import Config
-from engine.errors import ShapeError
+from engine.errors import ModelError, ShapeError
+
+
+_ON_TOP = {"head": "head that scores tokens", "pooler": "pooler", "classify": "classifier"}
 
 
 class Head(nn.Module):
@@ -57,13 +61,27 @@ class MaskedHead(nn.Module):
         return self.head(self.norm(self.bend(self.dense(x))), embedding) + self.bias
 
 
+def _embedding(config: Config) -> nn.Embedding:
+    """Make the table in which every token of the vocabulary has a vector, (V, C)."""
+    if config.vocabulary < 1:
+        raise ShapeError("A model of text needs a vocabulary of one token at least.")
+    return nn.Embedding(config.vocabulary, config.width)
+
+
+def _part(model: nn.Module, name: str) -> nn.Module:
+    """Find what sits on top of a model's layers, which not every model has."""
+    if not hasattr(model, name):
+        raise ModelError(f"This {type(model).__name__} has no {_ON_TOP[name]}: ask for it in its configuration.")
+    return cast(nn.Module, getattr(model, name))
+
+
 class Encoder(nn.Module):
     """Reads a text both ways and answers with one vector per token, as BERT does (Devlin et al. 2018, 1810.04805)."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.tokens = _embedding(config)
         if config.segments:
             self.segments = nn.Embedding(config.segments, config.width)
         self.stack = Stack(config, "encoder", causal=False, layers=config.layers)
@@ -94,11 +112,11 @@ class Encoder(nn.Module):
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Score every word of the vocabulary at every place, (B, T, C) to (B, T, V)."""
-        return self.head(vectors, self.tokens.weight)
+        return _part(self, "head")(vectors, self.tokens.weight)
 
     def pooled(self, vectors: Tensor) -> Tensor:
         """Let the first token stand for the text: one more layer and a tanh, (B, T, C) to (B, C)."""
-        return torch.tanh(self.pooler(vectors[:, 0]))
+        return torch.tanh(_part(self, "pooler")(vectors[:, 0]))
 
 
 class Decoder(nn.Module):
@@ -107,7 +125,7 @@ class Decoder(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.tokens = _embedding(config)
         self.stack = Stack(config, "decoder", causal=True, layers=config.layers)
         if config.head != "none":
             self.head = Head(config)
@@ -131,7 +149,7 @@ class Decoder(nn.Module):
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Score every token of the vocabulary as the next one, (B, T, C) to (B, T, V)."""
-        return self.head(vectors, self.tokens.weight)
+        return _part(self, "head")(vectors, self.tokens.weight)
 
     @torch.inference_mode()
     def generate(self, ids: Tensor, count: int) -> Tensor:
@@ -158,7 +176,7 @@ class EncoderDecoder(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.tokens = _embedding(config)
         self.encoder = Stack(config, "encoder", causal=False, layers=config.layers)
         depth = config.layers if config.decoder_layers is None else config.decoder_layers
         self.decoder = Stack(config, "decoder", causal=True, layers=depth, crosses=True)
@@ -207,7 +225,7 @@ class EncoderDecoder(nn.Module):
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Score every token of the vocabulary as the next one, (B, T, C) to (B, T, V)."""
-        return self.head(vectors, self.tokens.weight)
+        return _part(self, "head")(vectors, self.tokens.weight)
 
     @torch.inference_mode()
     def generate(self, ids: Tensor, start: Tensor, count: int, padding: Tensor | None = None) -> Tensor:
@@ -270,11 +288,11 @@ class VisionTransformer(nn.Module):
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Score every label by the class token, (B, 1 + P, C) to (B, classes)."""
-        return self.classify(vectors[:, 0])
+        return _part(self, "classify")(vectors[:, 0])
 
     def pooled(self, vectors: Tensor) -> Tensor:
         """Let the class token stand for the image: one more layer and a tanh, (B, 1 + P, C) to (B, C)."""
-        return torch.tanh(self.pooler(vectors[:, 0]))
+        return torch.tanh(_part(self, "pooler")(vectors[:, 0]))
 
 
 class TextClassifier(nn.Module):
@@ -282,6 +300,8 @@ class TextClassifier(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
+        if config.classes < 1:
+            raise ShapeError("A classifier tells labels apart: give the configuration some classes.")
         self.config = config
         self.encoder = Encoder(config)
         self.classify = nn.Linear(config.width, config.classes)

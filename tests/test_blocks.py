@@ -105,7 +105,10 @@ def test_a_feed_forward_layer_widens_bends_and_narrows(activation: Any, bend: An
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize(("activation", "bend"), [("swiglu", F.silu), ("geglu", F.gelu)])
+@pytest.mark.parametrize(
+    ("activation", "bend"),
+    [("swiglu", F.silu), ("geglu", F.gelu), ("geglu_tanh", lambda x: F.gelu(x, approximate="tanh"))],
+)
 def test_a_gated_layer_bends_its_gate_and_not_what_passes_through(activation: Any, bend: Any, bias: bool):
     layer, x = lively(GatedFeedForward(small(activation=activation, bias=bias))), normal(2, 3, 16)
     gate = x @ layer.gate.weight.T + (layer.gate.bias if bias else 0)

@@ -3,14 +3,16 @@
 H heads, G key-value heads, D head width.
 """
 
-from dataclasses import FrozenInstanceError
-from typing import Any
+from dataclasses import FrozenInstanceError, replace
+from typing import Any, get_args
 
 import pytest
+import torch
 
-from engine.config import Config
-from engine.errors import ShapeError
-from engine.transformer import Decoder, Encoder
+from engine.config import Activation, Config, Head, NormKind, NormPlace, PositionKind
+from engine.errors import ModelError, ShapeError
+from engine.rotary import Layout
+from engine.transformer import Decoder, Encoder, TextClassifier, VisionTransformer
 from tests.small_transformers import small
 
 
@@ -63,20 +65,22 @@ def test_counts_may_be_0_but_not_below(name: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "allowed"),
+    ("name", "value", "kind"),
     [
-        ("positions", "rope", "learned, sinusoidal, rotary, alibi, relative, none"),
-        ("activation", "GELU", "gelu, gelu_tanh, relu, swiglu, geglu"),
-        ("norm", "batch", "layer, rms"),
-        ("norm_place", "both", "pre, post"),
-        ("head", None, "none, tied, own"),
-        ("rotary_layout", "pairs", "half, interleaved"),
+        ("positions", "rope", PositionKind),
+        ("activation", "GELU", Activation),
+        ("norm", "batch", NormKind),
+        ("norm_place", "both", NormPlace),
+        ("head", None, Head),
+        ("rotary_layout", "pairs", Layout),
     ],
 )
-def test_an_unknown_name_is_refused_with_those_that_exist(name: str, value: object, allowed: str):
+def test_an_unknown_name_is_refused_with_those_that_exist(name: str, value: object, kind: Any):
     with pytest.raises(ShapeError) as refusal:
         small(**{name: value})
-    assert str(refusal.value) == f"{name} is {value!r}; it may be {allowed}."
+    assert str(refusal.value) == f"{name} is {value!r}; it may be {', '.join(get_args(kind))}."
+    for allowed in get_args(kind):
+        small(**{name: allowed})
 
 
 @pytest.mark.parametrize(
@@ -129,3 +133,19 @@ def test_a_configuration_is_a_value():
 def test_the_smallest_of_all_has_one_of_everything():
     config = Config(width=1, layers=1, heads=1, feed_forward=1, vocabulary=1, length=1)
     assert (config.D, config.G, config.dropout) == (1, 1, 0.0)
+
+
+def test_what_a_model_does_not_have_is_refused_by_name():
+    """No head, no pooler, no labels, no vocabulary: a sentence instead of a missing attribute."""
+    bare = Config(width=8, layers=1, heads=2, feed_forward=8, vocabulary=5)
+    vectors = torch.zeros(1, 3, 8)
+    with pytest.raises(ModelError, match="This Decoder has no head that scores tokens"):
+        Decoder(bare).logits(vectors)
+    with pytest.raises(ModelError, match="This Encoder has no pooler"):
+        Encoder(bare).pooled(vectors)
+    with pytest.raises(ModelError, match="This VisionTransformer has no classifier"):
+        VisionTransformer(replace(bare, image=8, patch=4)).logits(vectors)
+    with pytest.raises(ShapeError, match="a vocabulary of one token"):
+        Encoder(replace(bare, vocabulary=0))
+    with pytest.raises(ShapeError, match="give the configuration some classes"):
+        TextClassifier(bare)

@@ -3,7 +3,7 @@
 B batch, L layers, H heads, G key-value heads, T tokens, S keys, D head width, C model width, V vocabulary.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from engine import CaptureError, Site, recording
-from engine.blocks import places_of
-from engine.config import Config
+from engine.blocks import Stack, places_of
+from engine.config import Activation, Config
 from engine.errors import ShapeError
 from engine.presets import build
 from engine.transformer import (
@@ -282,6 +282,13 @@ def test_a_text_longer_than_the_learned_positions_is_refused_with_both_numbers(m
         model(some_ids(1, 7))
 
 
+@pytest.mark.parametrize("crosses", [True, False])
+def test_another_text_is_needed_where_layers_look_across_and_refused_where_none_do(crosses: bool):
+    stack = lively(Stack(small(), "decoder", causal=True, layers=1, crosses=crosses))
+    with pytest.raises(ShapeError, match="need another text to look at, and only they can use one"):
+        stack(normal(1, 3, 16), memory=None if crosses else normal(1, 4, 16))
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("scheme", [name for name in SCHEMES if not name.startswith("learned")])
 def test_without_a_table_of_positions_a_text_may_be_of_any_length(scheme: str):
@@ -306,7 +313,7 @@ def configs(draw: st.DrawFn) -> Config:
         positions=positions,  # type: ignore[arg-type]
         norm=draw(st.sampled_from(["layer", "rms"])),
         norm_place=draw(st.sampled_from(["pre", "post"])),
-        activation=draw(st.sampled_from(["gelu", "gelu_tanh", "relu", "swiglu", "geglu"])),
+        activation=draw(st.sampled_from(get_args(Activation))),
         bias=draw(st.booleans()),
         qk_norm=draw(st.booleans()),
         window=draw(st.sampled_from([None, 1, 3])),
