@@ -71,7 +71,9 @@ def words_of(text: str, plan: Plan) -> Prompt | None:
 def facts_of(plan: Plan, tokens: int) -> Facts:
     """Count and measure a plan for a sentence of so many words, once."""
     make, config = plan.make, plan.config
-    return cache.derived(("built", make, config, tokens), lambda: _facts(make, config, tokens), lambda made: FACT_BYTES)
+    return cache.derived(
+        ("built", make.__name__, str(config), tokens), lambda: _facts(make, config, tokens), lambda made: FACT_BYTES
+    )
 
 
 def _facts(make: Make, config: Config, tokens: int) -> Facts:
@@ -128,7 +130,7 @@ def drawn(plan: Plan, prompt: Prompt) -> Drawn | None:
     if not layers:
         return None
     config = replace(small, layers=layers)
-    key = ("untrained", plan.make, config, prompt, plan.mask)
+    key = ("untrained", plan.make.__name__, str(config), prompt.text, len(prompt), plan.mask)
     return cache.derived(key, lambda: _run(plan, config, prompt), lambda made: made.nbytes)
 
 

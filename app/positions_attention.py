@@ -23,6 +23,8 @@ CHANGED = {
     "queries and keys": "What turning changes",
     "scores": "What is added",
 }
+# What the colours of the first three pictures mean, where it is not q · k / √D alone.
+BIASED = ("score q · k / √D", "bias", "score q · k / √D + bias")
 REMARKS = {
     "sinusoidal": "blocks and stripes that have little to do with any single word",
     "learned": "noise: these rows are random, so every pair of places has its own number",
@@ -47,7 +49,7 @@ def inside(view: View, prompt: Prompt) -> None:
     )
     made = parts(view, prompt)
     words = [token.text for token in prompt.tokens]
-    _maps(made, head, words, CHANGED[ENCODINGS[view.positions].kind.enters])
+    _maps(made, head, words, ENCODINGS[view.positions].kind.enters)
     st.caption(
         f"Width {WIDTH}, {HEADS} heads, drawn from one seed. The first three pictures share one scale: blue is above "
         "0, orange below. 1 + 2 = 3, and 4 is the softmax of each row of 3."
@@ -56,7 +58,8 @@ def inside(view: View, prompt: Prompt) -> None:
         _terms(made, head, words)
 
 
-def _maps(made: ScoreParts, head: int, words: list[str], changed: str) -> None:
+def _maps(made: ScoreParts, head: int, words: list[str], enters: str) -> None:
+    changed = CHANGED[enters]
     scores = {
         "1 · content alone": made.content,
         f"2 · {changed[0].lower()}{changed[1:]}": made.position,
@@ -65,12 +68,13 @@ def _maps(made: ScoreParts, head: int, words: list[str], changed: str) -> None:
     held = {title: _flat(values, head) for title, values in scores.items()}
     reach = max(float(np.abs(values).max()) for values in held.values())
     visible = made.visible.numpy()
+    meanings = BIASED if enters == "scores" else (BIASED[0],) * 3
     with st.container(horizontal=True, key="inside_maps"):
         for number, (title, values) in enumerate(held.items()):
             with st.container(width=CARD_WIDTH):
                 figure = charts.scores_figure(
                     values, visible, words, words, stage="after" if number == 2 else "before", title=title,
-                    reach=reach, dark=is_dark(), size=SIZE, width=CARD_WIDTH,
+                    meaning=meanings[number], reach=reach, dark=is_dark(), size=SIZE, width=CARD_WIDTH,
                 )  # fmt: skip
                 st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"inside_{number}")
         with st.container(width=CARD_WIDTH):

@@ -83,7 +83,8 @@ def longer(view: View) -> None:
     rows = [f"| Positions | What is counted | {' | '.join(lengths)} |", "|:--|:--|" + "--:|" * len(FACTORS)]
     for found in beyond(view):
         rows.append(f"| {_title(view, found)} | {found.counted} | {' | '.join(found.cells)} |")
-    st.markdown("\n".join(rows))
+    with st.container(key="longer_table"):
+        st.markdown("\n".join(rows))
     st.caption(
         f"Counted with the engine's own functions, for heads of {HEAD_WIDTH} numbers and, in rotary positions, base "
         f"{view.rotary_base:,}; each scaling has the factor of its column. An angle that was never met need not do "

@@ -21,6 +21,9 @@ DASHES = ("solid", "dash", "dot", "solid")
 MIDDLE_SHARE = 0.995  # of a learned table's values get a colour of their own; a few are twenty times as large
 
 
+ODD = " (An odd number of dimensions ends on a sine without its cosine, so this holds nearly, and worst for few.)"
+
+
 def sinusoidal(view: View, prompt: Prompt) -> None:
     """Show the sinusoidal table."""
     st.markdown("#### See it: a clock with many hands")
@@ -38,7 +41,8 @@ def sinusoidal(view: View, prompt: Prompt) -> None:
         words,
         {"any two positions at this distance": by_distance(similarity(table))},
         "The curve is the same wherever it starts: the product of two rows depends only on the distance between them, "
-        "so the map is made of straight diagonals. Near positions are alike, and nothing had to be learned for that.",
+        "so the map is made of straight diagonals. Near positions are alike, and nothing had to be learned for that."
+        + (ODD if view.table_width % 2 else ""),
     )
 
 

@@ -56,11 +56,11 @@ class SmallAttention:
             raise ShapeError(f"A sentence is one row of word numbers, not of shape {tuple(ids.shape)}.")
         if bool((wrong := (ids < 0) | (ids >= self.vocabulary)).any()):
             raise ShapeError(f"Word numbers run from 0 to {self.vocabulary - 1}; {int(ids[wrong][0])} is none.")
-        return self._drawn(self.vocabulary, self.width, seed=2 * self.seed)[ids][None]
+        return self._drawn(self.vocabulary, self.width, seed=2 * self.seed).to(ids.device)[ids][None]
 
     def projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Project vectors (1, T, C) to queries, keys and values, (1, H, T, D) each."""
-        matrices = self._drawn(3, self.width, self.width, seed=2 * self.seed + 1) / self.width**0.5
+        matrices = self._drawn(3, self.width, self.width, seed=2 * self.seed + 1).to(x.device) / self.width**0.5
         q, k, v = (x @ matrix for matrix in matrices)
         return self._in_heads(q), self._in_heads(k), self._in_heads(v)
 
@@ -79,7 +79,7 @@ class SmallAttention:
             ShapeError: a word number is no word, or the positions do not fit the layer or the sentence.
         """
         words = self.words(ids)
-        places = torch.arange(first, first + len(ids))[None]  # (1, T)
+        places = torch.arange(first, first + len(ids), device=ids.device)[None]  # (1, T)
         q, k, v = self.projected(self.positions.add(words, places))
         q, k, bias = self.positions.turn(q, places), self.positions.turn(k, places), self.positions.bias(places, places)
         if bias is not None and bias.shape[1] != self.heads:
@@ -144,7 +144,7 @@ def parts_of(layer: SmallAttention, ids: Tensor, first: int = 0) -> ScoreParts:
     content = replace(layer, positions=Positions()).call(ids).scores()[0]
     scores, visible = call.scores()[0], call.visible()
     if visible is None:
-        visible = torch.ones(len(ids), len(ids), dtype=torch.bool)
+        visible = torch.ones(len(ids), len(ids), dtype=torch.bool, device=ids.device)
     terms = _terms(layer, ids, first) if layer.positions.enters == "input" else (None, None, None)
     return ScoreParts(content, scores - content, scores, call.weights()[0], visible, *terms)
 
@@ -152,7 +152,7 @@ def parts_of(layer: SmallAttention, ids: Tensor, first: int = 0) -> ScoreParts:
 @torch.no_grad()
 def _terms(layer: SmallAttention, ids: Tensor, first: int) -> tuple[Tensor, Tensor, Tensor]:
     """Multiply (word + place) · (word + place) out, but for word with word."""
-    words, places = layer.words(ids), torch.arange(first, first + len(ids))[None]
+    words, places = layer.words(ids), torch.arange(first, first + len(ids), device=ids.device)[None]
     word_q, word_k, _ = layer.projected(words)
     place_q, place_k, _ = layer.projected(layer.positions.add(torch.zeros_like(words), places))
     scale = word_q.shape[-1] ** -0.5
@@ -175,7 +175,7 @@ def noticed(layer: SmallAttention, ids: Tensor, order: Tensor) -> Tensor:
     Raises:
         ShapeError: the order is no permutation of the words, or the sentence does not fit the layer.
     """
-    if not order.sort().values.equal(torch.arange(len(ids))):
+    if not order.sort().values.equal(torch.arange(len(ids), device=ids.device)):
         raise ShapeError(f"The order {order.tolist()} does not name each of {len(ids)} words once.")
     shuffled = _outputs(layer, ids[order])
     return _moved(_outputs(layer, ids), shuffled[order.argsort()])

@@ -163,7 +163,9 @@ class ScratchModel:
         return ids, None if all(prompt.real) else torch.tensor([prompt.real], device=device)
 
     def _check_mask(self, mask: Mask) -> None:
-        absent = [layer for layer in sorted(mask.layers) if layer >= self.card.layers]
+        config = self.module.config
+        deepest = max(config.layers, config.decoder_layers or 0)
+        absent = [layer for layer in sorted(mask.layers) if layer >= deepest]
         if absent:
             raise MaskError(f"{self.card.name} has no layer {absent[0]}: layers count from 0.")
 

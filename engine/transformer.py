@@ -26,7 +26,6 @@ from engine.blocks import Cache, Stack, activation_of, norm_of
 from engine.config import Config
 from engine.errors import ModelError, ShapeError
 
-
 _ON_TOP = {"head": "head that scores tokens", "pooler": "pooler", "classify": "classifier"}
 
 

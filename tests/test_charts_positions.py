@@ -52,6 +52,16 @@ def test_no_chart_uses_webgl(dark: bool):
     assert kinds == {"scatter", "bar", "heatmap"}
 
 
+def test_twelve_curves_of_1200_points_are_all_drawn():
+    """E8: twelve figures beside each other, every point of each, none of them on a canvas that a browser gives up."""
+    x = np.arange(1200)
+    for number in range(12):
+        figure = curves(x, [Line("wave", np.sin(x / (number + 1)))], x_title="position (tokens)", y_title="value")
+        (trace,) = figure.data
+        assert (trace.type, len(trace.x), len(trace.y)) == ("scatter", 1200, 1200)
+    assert {trace["type"] for trace in still()["data"]} == {"scatter"}
+
+
 def test_curves_name_their_axes_and_escape_their_text():
     """Titles, legend and hover show what was typed."""
     figure = curve()

@@ -14,14 +14,17 @@ from engine import (
     Mask,
     MaskError,
     ModelError,
+    ScratchModel,
     ShapeError,
     TextClassifier,
     TextError,
     VisionTransformer,
+    build,
     load,
     number_words,
     untrained,
 )
+from engine.rotary import DynamicNTK
 
 SENTENCE = "The cat sat on the mat"
 SIZES = Config(width=32, layers=2, heads=4, kv_heads=2, feed_forward=48, vocabulary=30, length=16, head="tied")
@@ -177,3 +180,62 @@ def test_a_token_beyond_the_vocabulary_is_refused_with_its_number():
     wrong = replace(prompt, tokens=tuple(replace(token, id=token.id + 28) for token in prompt.tokens))
     with pytest.raises(ShapeError, match="Token 30 does not exist: this model knows tokens 0 to 29"):
         untrained(Encoder, SIZES).run_prompt(wrong)
+
+
+def test_dropout_is_off_however_the_module_came():
+    """C7: a module left in training is put to rest; two runs are the same and rows sum to 1."""
+    module = build(Encoder, replace(SIZES, dropout=0.5)).train()
+    model = ScratchModel(module, lambda text: number_words(text, 30), id="x", name="X", source="", licence="")
+    first, second = (model.run(SENTENCE).weights(1) for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    torch.testing.assert_close(first.sum(dim=-1), torch.ones(4, 6))
+
+
+def test_the_deeper_stack_decides_which_layers_a_mask_may_name():
+    """Two layers that read and three that write: layer 2 is there, layer 3 is not; the other way round likewise."""
+    for layers, decoder_layers in ((2, 3), (3, 2)):
+        model = untrained(EncoderDecoder, replace(SIZES, layers=layers, decoder_layers=decoder_layers))
+        model.run(SENTENCE, mask=Mask.bidirectional().only(layers=[2]))
+        with pytest.raises(MaskError, match="has no layer 3"):
+            model.run(SENTENCE, mask=Mask.bidirectional().only(layers=[3]))
+
+
+@pytest.mark.parametrize("mask", [Mask.native(), Mask.bidirectional()], ids=lambda mask: mask.spec)
+def test_padding_of_a_target_is_seen_by_nobody(mask: Mask):
+    """The decoder's real rows are those without padding, whatever the mask."""
+    model = untrained(EncoderDecoder, replace(SIZES, positions="rotary"))
+    text, target = model.prompt(SENTENCE), model.prompt("Le chat dort")
+    plain = model.run_prompt(text, target, mask)
+    padded = model.run_prompt(text, target.padded(5), mask)
+    for kind in ("decoder", "cross"):
+        keys = 3 if kind == "decoder" else 6
+        torch.testing.assert_close(
+            padded.weights(1, kind=kind)[:, :3, :keys], plain.weights(1, kind=kind), rtol=0, atol=1e-6
+        )
+    assert padded.weights(1, kind="decoder")[:, :3, 3:].max() == 0
+
+
+def test_the_card_says_how_many_keys_a_window_spans():
+    """A decoder's window of 4 spans 4 keys; an encoder's reaches 3 to either side and spans 7."""
+    assert untrained(Decoder, replace(SIZES, window=4)).card.windows == (4, 4)
+    assert untrained(Encoder, replace(SIZES, window=4)).card.windows == (7, 7)
+
+
+def test_dynamic_scaling_with_a_cache_is_the_one_exception_to_equal_writing():
+    """Up to the trained length a cache changes nothing; beyond it old keys keep the turns of the length they were read
+    at, here as in other programs, so the rows differ from those of one full pass."""
+    scaled = replace(SIZES, positions="rotary", rotary_scaling=DynamicNTK(2.0, 8))
+    model = untrained(Decoder, scaled, seed=1)
+    for parameter in model.module.parameters():
+        parameter.data.mul_(10 if parameter.dim() > 1 else 1)
+    steps = model.generate(SENTENCE, 6)
+    full = model.run_prompt(steps[-1].prompt)
+    within = model.run_prompt(steps[2].prompt)
+    torch.testing.assert_close(steps[2].weights(1)[:, 0], within.weights(1)[:, -1], rtol=0, atol=1e-5)
+    assert (steps[-1].weights(1)[:, 0] - full.weights(1)[:, -1]).abs().max() > 1e-3
+
+
+def test_signs_outside_any_vocabulary_are_words_like_others():
+    """D9: an accent, a question mark and a tick."""
+    trace = untrained(Encoder, SIZES).run("naïve? ✓")
+    assert [token.text for token in trace.tokens] == ["naïve", "?", "✓"]

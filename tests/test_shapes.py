@@ -74,6 +74,19 @@ def test_cross_attention_reads_the_other_text():
     assert named(made, "keys of the other text").shape == (2, 5, 4)
 
 
+def test_norms_of_queries_and_keys_count_as_theirs():
+    """Two scales of one head's width each."""
+    plain, normed = (steps(Decoder, replace(TINY, qk_norm=norm), 5) for norm in (False, True))
+    for what in ("queries", "keys"):
+        assert named(normed, what).parameters - named(plain, what).parameters == 4
+
+
+def test_rotary_positions_turn_nothing_across_two_texts():
+    """One step of turning for the text itself, none for the other."""
+    made = steps(EncoderDecoder, replace(TINY, positions="rotary"), 5)
+    assert sum("turned" in step.what for step in made) == 1
+
+
 def test_an_image_is_read_as_patches():
     """224 pixels in patches of 16 are 14 × 14, and the class token."""
     known = PRESETS["vit-b16"]
@@ -102,6 +115,7 @@ def test_the_nearest_known_model_is_nearest_by_ratio():
         found, count = nearest(total)
         assert (found.name, count) == (name, total)
     assert nearest(1000)[0].name == "course-classifier"
+    assert nearest(15_000_000)[0].name == "t5-small"  # a quarter of it; 14 times the classifier, though nearer by far
     assert nearest(10**12)[0].name == "llama-3-8b"
     assert nearest(0)[1] > 0
 

@@ -89,6 +89,8 @@ def rope(kind: str, **parameters: Any) -> PreTrainedConfig:
         (rope("linear", factor=4.0), Linear(4.0)),
         (rope("dynamic", factor=4.0), DynamicNTK(4.0, 64)),
         (rope("yarn", factor=4.0, original_max_position_embeddings=16), YaRN(4.0, 16)),
+        (rope("yarn", factor=None, original_max_position_embeddings=16), YaRN(4.0, 16)),
+        (rope("yarn", factor=4.0), YaRN(4.0, 64)),
         (
             rope("yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=8.0, beta_slow=2.0, truncate=False),
             YaRN(4.0, 16, fast=8.0, slow=2.0, truncate=False),
@@ -120,6 +122,22 @@ def rope(kind: str, **parameters: Any) -> PreTrainedConfig:
 def test_every_rope_scaling_becomes_ours(config: PreTrainedConfig, scaling: Scaling):
     """The trained length of dynamic scaling is the longest text, that of the others stands beside it."""
     assert config_from(config)[1].rotary_scaling == scaling
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        BertConfig(hidden_dropout_prob=0.35),
+        GPT2Config(resid_pdrop=0.35),
+        ViTConfig(hidden_dropout_prob=0.35),
+        T5Config(dropout_rate=0.35),
+        BartConfig(dropout=0.35),
+    ],
+    ids=lambda config: config.model_type,
+)
+def test_dropout_comes_along_for_who_goes_on_training(config: PreTrainedConfig):
+    """It is off until then."""
+    assert config_from(config)[1].dropout == 0.35
 
 
 REFUSED: list[tuple[PreTrainedConfig, str]] = [
