@@ -25,6 +25,8 @@ from engine.recording import Recorded, recording
 from engine.sites import Site
 from engine.transformer import Decoder, Encoder, EncoderDecoder, TextClassifier, VisionTransformer
 
+SCORES = "scores q · k / √D"
+UNSCALED = "scores q · k, not divided by √D"  # or by a number of the model's own, as config.scale says
 ACTIVATIONS = {
     "relu": "ReLU",
     "gelu": "GELU",
@@ -56,13 +58,17 @@ class Step:
     kept: bool = True
 
 
-def steps(make: Callable[[Config], Transformer], config: Config, tokens: int) -> tuple[Step, ...]:
-    """List everything that a text model computes for a sentence: the embedding, one layer, and the end.
+def steps(
+    make: Callable[[Config], Transformer], config: Config, tokens: int, *, reading: bool = False
+) -> tuple[Step, ...]:
+    """List everything that a model computes for a sentence: the embedding, one layer, and the end.
 
     Args:
-        make: the model's class; of an encoder-decoder the decoder is listed, whose layers have all three parts.
+        make: the model's class.
         config: its sizes.
         tokens: how long the sentence is.
+        reading: of an encoder-decoder, list the encoder; otherwise the decoder, whose layers have all three parts. Both
+            use the same token embedding.
 
     Returns:
         The steps in order; all layers have the same shapes, so one stands for all.
@@ -75,9 +81,10 @@ def steps(make: Callable[[Config], Transformer], config: Config, tokens: int) ->
         module.register_forward_hook(lambda module, given, output: made.update({module: tuple(output.shape[1:])}))
     with torch.inference_mode(), recording() as recorder:
         vectors = _run(model, tokens)
-        stack = _stack_of(model)
+        stack = model.encoder if isinstance(model, EncoderDecoder) and reading else _stack_of(model)
         walk = _Walk(made, recorder.recorded, cast(Block, stack.blocks[0]), config)
-        return (*_beginning(model, stack, tuple(vectors.shape[1:])), *walk.layer(), *_end(model, stack, vectors))
+        end = _end(model, stack, vectors) if stack is _stack_of(model) else _last_norm(config, stack, vectors)
+        return (*_beginning(model, stack, tuple(vectors.shape[1:])), *walk.layer(), *end)
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class _Walk:
         yield Step("layer", f"values{other}", ("G", "S", "D"), v, _numbers(attention.v))
         if self.config.positions == "rotary" and not crossing:
             yield Step("layer", "queries and keys turned by their positions", ("H", "T", "D"), q)
-        yield Step("layer", "scores q · k", ("H", "T", "S"), square, kept=False)
+        yield Step("layer", SCORES if self.config.scale is None else UNSCALED, ("H", "T", "S"), square, kept=False)
         yield Step("layer", "weights, each row summing to 1", ("H", "T", "S"), square, kept=False)
         yield Step("layer", "values mixed by the weights", ("H", "T", "D"), mixed)
         yield Step(
@@ -127,7 +134,7 @@ class _Walk:
         if isinstance(part, GatedFeedForward):
             yield Step("layer", "gate", ("T", "F"), self.made[part.gate], _numbers(part.gate))
         yield Step("layer", "widened", ("T", "F"), self.made[widen], _numbers(widen))
-        yield Step("layer", f"bent by {ACTIVATIONS[self.config.activation]}", ("T", "F"), self.made[widen])
+        yield Step("layer", f"activation: {ACTIVATIONS[self.config.activation]}", ("T", "F"), self.made[widen])
         yield Step("layer", "narrowed", ("T", "C"), self.made[narrow], _numbers(narrow))
 
 
@@ -154,19 +161,23 @@ def _beginning(model: Transformer, stack: Stack, shape: tuple[int, ...]) -> Iter
 
 def _end(model: Transformer, stack: Stack, vectors: Tensor) -> Iterator[Step]:
     config, shape = model.config, tuple(vectors.shape[1:])
-    if config.final_norm:
-        yield Step("end", "last norm", ("T", "C"), shape, _numbers(stack.final_norm))
+    yield from _last_norm(config, stack, vectors)
     if config.pooler and isinstance(model, Encoder | VisionTransformer):
         pooled = tuple(model.pooled(vectors).shape[1:])
         yield Step("end", "pooler: the first token stands for all", ("C",), pooled, _numbers(model.pooler))
     if config.head != "none" and isinstance(model, Encoder | Decoder | EncoderDecoder):
         scores = tuple(model.logits(vectors).shape[1:])
-        how = " by the embedding again" if config.head == "tied" else ""
+        how = ", the token embedding used again (tied)" if config.head == "tied" else ""
         yield Step("end", f"a score for every token{how}", ("T", "V"), scores, _numbers(model.head))
     if isinstance(model, TextClassifier):
         yield Step("end", "mean of the tokens", ("C",), shape[1:])
     if config.classes and isinstance(model, TextClassifier | VisionTransformer):
         yield Step("end", "a score for every label", ("labels",), (config.classes,), _numbers(model.classify))
+
+
+def _last_norm(config: Config, stack: Stack, vectors: Tensor) -> Iterator[Step]:
+    if config.final_norm:
+        yield Step("end", "last norm", ("T", "C"), tuple(vectors.shape[1:]), _numbers(stack.final_norm))
 
 
 def cache_numbers(make: Callable[[Config], Transformer], config: Config) -> int:

@@ -34,8 +34,9 @@ def test_the_parameters_of_all_steps_add_up_to_the_model(name: str):
     layers = {"embedding": 1, "end": 1, "layer": known.config.layers}
     total = sum(step.parameters * layers[step.part] for step in made)
     model = build(known.make, known.config, device="meta")
-    if isinstance(model, EncoderDecoder):  # the decoder is listed; the encoder's stack comes on top
-        total += sum(parameter.numel() for parameter in model.encoder.parameters())
+    if isinstance(model, EncoderDecoder):  # the decoder was listed; the encoder uses the same token embedding
+        other = steps(known.make, known.config, 7, reading=True)
+        total += sum(step.parameters * layers[step.part] for step in other) - model.tokens.weight.numel()
     assert total == sum(count_parameters(model).values())
 
 
@@ -50,7 +51,7 @@ def test_norms_stand_where_the_configuration_puts_them():
 def test_scores_are_listed_but_never_kept():
     """H × T × S numbers that SDPA does not store."""
     made = steps(Decoder, TINY, 9)
-    assert [step.what for step in made if not step.kept] == ["scores q · k", "weights, each row summing to 1"]
+    assert [step.what for step in made if not step.kept] == ["scores q · k / √D", "weights, each row summing to 1"]
     assert prod(named(made, "scores").shape) == 6 * 9 * 9
 
 
@@ -72,6 +73,12 @@ def test_cross_attention_reads_the_other_text():
     """A decoder beside an encoder has a third part in each layer."""
     made = steps(EncoderDecoder, TINY, 5)
     assert named(made, "keys of the other text").shape == (2, 5, 4)
+    assert not any("other text" in step.what for step in steps(EncoderDecoder, TINY, 5, reading=True))
+
+
+def test_a_model_that_does_not_divide_by_the_root_says_so():
+    """T5 multiplies with 1; everybody else divides by the root of the head's width."""
+    assert any(step.what == "scores q · k, not divided by √D" for step in steps(Decoder, replace(TINY, scale=1.0), 5))
 
 
 def test_norms_of_queries_and_keys_count_as_theirs():
