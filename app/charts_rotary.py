@@ -19,8 +19,9 @@ from app.charts_curves import GRID_DARK, GRID_LIGHT, line_colour
 from app.charts_inputs import Floats, checked_shape, isolated, shortened
 from engine.errors import ShapeError
 
-SIZE = 740
-WIDE, LOW, HIGH = 1.85, -1.6, 1.5  # how far a plane goes to each side, down and up; arrows have length 1
+SIZE, SIZE_ALONE = 740, 840  # pixels, of three planes beside each other and of one, which may stand on a telephone
+# How far a plane goes to each side, down (with room for a name and a line of text) and up; arrows have length 1.
+WIDE, LOW, HIGH = 1.85, -1.9, 1.5
 APART = np.radians(34)  # the least angle between the labels of two arrows
 LABEL = 1.14  # where labels stand, from the middle
 WORD_LENGTH = 12
@@ -76,10 +77,10 @@ def turning(
     slider: str,
     dark: bool = False,
 ) -> go.Figure:
-    """Draw three planes with the two arrows in them, the score below, a slider, and a button that plays it.
+    """Draw planes with the two arrows in them, the score below, a slider, and a button that plays it.
 
     Args:
-        planes: three of them.
+        planes: three of them, beside each other, or one, which is drawn larger.
         score: the curve below them.
         query, key: the two words, drawn literally.
         query_places, key_places: where each stands at each step, F numbers.
@@ -88,10 +89,10 @@ def turning(
         dark: True on a dark page.
 
     Raises:
-        ShapeError: there are not three planes, or frames are missing.
+        ShapeError: there are neither three planes nor one, or frames are missing.
     """
-    if len(planes) != 3:
-        raise ShapeError(f"There is room for 3 planes, not for {len(planes)}.")
+    if len(planes) not in (1, 3):
+        raise ShapeError(f"There is room for 3 planes or for 1, not for {len(planes)}.")
     frames = PARTS * (len(steps) - 1) + 1
     for turns in (score.at, *(turns for plane in planes for turns in (plane.q, plane.k, plane.between))):
         checked_shape("turns", np.shape(turns), (frames,), "the steps", "(frames)")
@@ -100,18 +101,19 @@ def turning(
         for query_place, key_place in zip(query_places, key_places, strict=True)
     ]
     figure = go.Figure(layout=_layout(planes, score, dark))
-    _add_still(figure, score, dark)
+    _add_still(figure, len(planes), score, dark)
     still = len(figure.data)
     figure.add_traces(
-        [look | trace for look, trace in zip(_looks(dark), _moving(planes, score, 0, names), strict=True)]
+        [look | trace for look, trace in zip(_looks(len(planes), dark), _moving(planes, score, 0, names), strict=True)]
     )
     moving = list(range(still, len(figure.data)))
     # As dicts: plotly checks a frame when it is made and again here, and there are many.
     figure.frames = [
         {"data": _moving(planes, score, frame, names), "name": str(frame), "traces": moving} for frame in range(frames)
     ]
-    figure.layout.updatemenus = [_buttons(dark)]
-    figure.layout.sliders = [_slider(steps, slider, dark)]
+    alone = len(planes) == 1
+    figure.layout.updatemenus = [_buttons(alone, dark)]
+    figure.layout.sliders = [_slider(steps, slider, alone, dark)]
     return figure
 
 
@@ -145,19 +147,19 @@ def _moving(
     return [*made, dot if part else dot | {"text": [literal(score.said[step])]}]
 
 
-def _looks(dark: bool) -> list[dict[str, Any]]:
+def _looks(planes: int, dark: bool) -> list[dict[str, Any]]:
     """Return what never changes about the moving traces, in their order."""
     accent, plain = line_colour("accent", dark), {"hoverinfo": "skip", "showlegend": False, "cliponaxis": False}
     words = plain | {"mode": "text", "textposition": "middle center", "textfont": {"size": 14, "color": ink(dark)}}
     wedge = plain | {"mode": "lines", "line": {"width": 0}, "fill": "toself"}
     wedge["fillcolor"] = "rgba(92,198,214,0.22)" if dark else "rgba(15,110,132,0.16)"
     made: list[dict[str, Any]] = []
-    for number in range(1, 4):
+    for number in range(1, planes + 1):
         axes = {"type": "scatter", "xaxis": f"x{number}", "yaxis": f"y{number}"}
         arrows = [_arrow_look(_KEY_DARK if dark else _KEY_LIGHT, 4.5), _arrow_look(accent, 2.5)]
         made += [look | axes for look in (wedge, *(plain | arrow for arrow in arrows), words)]
     dot = {"mode": "markers+text", "marker": {"size": 12, "color": accent}, "textposition": "top right"}
-    return [*made, words | dot | {"type": "scatter", "xaxis": "x4", "yaxis": "y4"}]
+    return [*made, words | dot | {"type": "scatter", "xaxis": f"x{planes + 1}", "yaxis": f"y{planes + 1}"}]
 
 
 def _label_angles(q: float, k: float) -> tuple[float, float]:
@@ -205,11 +207,11 @@ def _wedge(k: float, between: float) -> dict[str, Any]:
     }
 
 
-def _add_still(figure: go.Figure, score: Score, dark: bool) -> None:
+def _add_still(figure: go.Figure, planes: int, score: Score, dark: bool) -> None:
     """Add what never moves: the circles that the tips run on, where both began, and the curve of the score."""
     soft = line_colour("before", dark)
     circle = np.linspace(0, 2 * np.pi, 73)
-    for number in range(1, 4):
+    for number in range(1, planes + 1):
         axes = {"xaxis": f"x{number}", "yaxis": f"y{number}", "hoverinfo": "skip", "showlegend": False}
         figure.add_scatter(
             x=np.cos(circle).round(4).tolist(), y=np.sin(circle).round(4).tolist(), mode="lines",
@@ -218,18 +220,20 @@ def _add_still(figure: go.Figure, score: Score, dark: bool) -> None:
         figure.add_scatter(x=[0, 1], y=[0, 0], mode="lines", line={"color": soft, "width": 1.5, "dash": "dot"}, **axes)
     figure.add_scatter(
         x=np.asarray(score.distances).tolist(), y=np.asarray(score.scores).round(4).tolist(), mode="lines",
-        line={"color": soft, "width": 2}, xaxis="x4", yaxis="y4", showlegend=False,
+        line={"color": soft, "width": 2}, xaxis=f"x{planes + 1}", yaxis=f"y{planes + 1}", showlegend=False,
         hovertemplate="distance %{x}: %{y:.2f}<extra></extra>",
     )  # fmt: skip
 
 
 def _layout(planes: Sequence[Plane], score: Score, dark: bool) -> dict[str, Any]:
     bare = {"visible": False, "fixedrange": True, "constrain": "domain"}
-    columns = ((0, 0.32), (0.34, 0.66), (0.68, 1))
+    alone = len(planes) == 1
+    columns = ((0, 1),) if alone else ((0, 0.32), (0.34, 0.66), (0.68, 1))
+    bottom, top = (0.32, 0.19) if alone else (0.37, 0.25)  # of the planes, and of the curve below them
     layout: dict[str, Any] = {
         "template": "none",
-        "height": SIZE,
-        "margin": {"l": 64, "r": 16, "t": 128, "b": 48},
+        "height": SIZE_ALONE if alone else SIZE,
+        "margin": {"l": 64, "r": 28, "t": 184 if alone else 128, "b": 48},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"size": 13, "color": ink(dark)},
@@ -237,12 +241,12 @@ def _layout(planes: Sequence[Plane], score: Score, dark: bool) -> dict[str, Any]
             "font": {"size": 15, "color": ink(dark)}, "bgcolor": palette.PAGE_DARK if dark else palette.PAGE_LIGHT,
         },
     }  # fmt: skip
-    titles = [_heading("What the score makes of it: the sum over all pairs", 0.5, 0.27)]
+    titles = [_heading("The score: the sum over all pairs", 0.5, top + 0.02)]
     for number, (plane, (left, right)) in enumerate(zip(planes, columns, strict=True), start=1):
         layout[f"xaxis{number}"] = bare | {"domain": [left, right], "anchor": f"y{number}", "range": [-WIDE, WIDE]}
         layout[f"yaxis{number}"] = bare | {
-            "domain": [0.37, 1], "anchor": f"x{number}", "scaleanchor": f"x{number}", "range": [LOW, HIGH],
-        }  # fmt: skip
+            "domain": [bottom, 1], "anchor": f"x{number}", "scaleanchor": f"x{number}", "range": [LOW, HIGH],
+        } | ({"constraintoward": "top"} if alone else {})  # fmt: skip
         titles.append(_heading(plane.title, (left + right) / 2, 1))
     axis = {
         "gridcolor": GRID_DARK if dark else GRID_LIGHT, "zeroline": False, "fixedrange": True, "tickfont": {"size": 13},
@@ -250,12 +254,14 @@ def _layout(planes: Sequence[Plane], score: Score, dark: bool) -> dict[str, Any]
     scores = np.asarray(score.scores)
     low, high = float(scores.min()), float(scores.max())
     room = 0.35 * (high - low or 1)
-    layout["xaxis4"] = axis | {
-        "domain": [0, 1], "anchor": "y4", "title": {"text": "distance between the two words (tokens)", "standoff": 6},
+    number = len(planes) + 1
+    layout[f"xaxis{number}"] = axis | {
+        "domain": [0, 1], "anchor": f"y{number}",
+        "title": {"text": "distance between the two words (tokens)", "standoff": 6},
         "range": [float(score.distances[0]) - 0.5, float(score.distances[-1]) + 0.5],
     }  # fmt: skip
-    layout["yaxis4"] = axis | {
-        "domain": [0, 0.25], "anchor": "x4", "title": {"text": "q · k"}, "nticks": 4,
+    layout[f"yaxis{number}"] = axis | {
+        "domain": [0, top], "anchor": f"x{number}", "title": {"text": "q · k"}, "nticks": 4,
         "range": [low - room / 3, high + room],
     }  # fmt: skip
     return layout | {"annotations": titles}
@@ -268,7 +274,7 @@ def _heading(text: str, middle: float, height: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _buttons(dark: bool) -> dict[str, Any]:
+def _buttons(alone: bool, dark: bool) -> dict[str, Any]:
     play = {
         "frame": {"duration": FRAME, "redraw": False}, "transition": {"duration": 0}, "fromcurrent": True,
         "mode": "immediate",
@@ -277,7 +283,7 @@ def _buttons(dark: bool) -> dict[str, Any]:
     return {
         "type": "buttons", "direction": "left", "showactive": False,
         "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom",
-        "pad": {"b": 66, "l": 0}, "font": {"size": 15, "color": ink(dark)},
+        "pad": {"b": 130 if alone else 66, "l": 0}, "font": {"size": 15, "color": ink(dark)},
         "bgcolor": palette.PAGE_DARK if dark else palette.PAGE_LIGHT, "bordercolor": line_colour("accent", dark),
         "buttons": [
             {"label": "▶ Play", "method": "animate", "args": [None, play]},
@@ -286,10 +292,11 @@ def _buttons(dark: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _slider(steps: Sequence[str], name: str, dark: bool) -> dict[str, Any]:
+def _slider(steps: Sequence[str], name: str, alone: bool, dark: bool) -> dict[str, Any]:
     go_to = {"frame": {"duration": 0, "redraw": False}, "transition": {"duration": 0}, "mode": "immediate"}
     return {
-        "active": 0, "x": 0.19, "len": 0.81, "y": 1, "yanchor": "bottom", "pad": {"t": 0, "b": 38},
+        "active": 0, "x": 0 if alone else 0.19, "len": 1 if alone else 0.81, "y": 1, "yanchor": "bottom",
+        "pad": {"t": 0, "b": 38},
         "currentvalue": {"prefix": f"{literal(name)} ", "font": {"size": 15, "color": ink(dark)}, "xanchor": "left"},
         "bgcolor": GRID_DARK if dark else GRID_LIGHT, "activebgcolor": line_colour("accent", dark),
         "bordercolor": line_colour("before", dark), "tickcolor": line_colour("before", dark),

@@ -8,15 +8,17 @@ from torch import Tensor
 
 from app import charts, state
 from app.panels import is_dark
+from app.positions_draw import draw
 from app.positions_layer import HEADS, WIDTH, parts
 from app.positions_words import ENCODINGS
 from app.view import View
 from engine.order import ScoreParts
+from engine.positions import alibi_slopes
 from engine.tokens import Prompt
 
-# Four stand in a row at 1440 pixels, two at 1024, one on a telephone.
-CARD_WIDTH = 306
-SIZE = 360
+SIZE, WIDTH_SHOWN = 490, 460  # pixels of a map; two stand in a row, one on a telephone
+CARD_WIDTH = 306  # of the three sums, which stand in one row
+CARD_SIZE = 360
 CHANGED = {
     "nowhere": "What positions change: nothing",
     "input": "What positions change",
@@ -27,11 +29,11 @@ CHANGED = {
 BIASED = ("score q · k / √D", "bias", "score q · k / √D + bias")
 REMARKS = {
     "sinusoidal": "blocks and stripes that have little to do with any single word",
-    "learned": "noise: these rows are random, so every pair of places has its own number",
-    "rotary": "a change that depends on the words, since it turns what they say; it is nothing on the diagonal",
+    "learned": "noise, since these rows are random and every pair of places has a number of its own",
+    "rotary": "something else for every two words, since turning acts on what they say; nothing on the diagonal",
     "alibi": "nothing on the diagonal, and less and less away from it, in every row alike",
     "relative": "the same number all along each diagonal, whatever the words are",
-    "none": "zeros",
+    "none": "nothing",
 }
 
 
@@ -40,13 +42,17 @@ def inside(view: View, prompt: Prompt) -> None:
     st.markdown("#### Positions inside attention")
     head = min(view.places_head, HEADS - 1)
     with st.container(horizontal=True, vertical_alignment="bottom", key="inside_bar"):
-        st.number_input("Head of the small layer", 0, HEADS - 1, width=220, **state.mirror("places_head", value=head))
+        st.segmented_control(
+            "Head of the small layer", range(HEADS), required=True, **state.mirror("places_head", value=head)
+        )
         st.toggle("Causal mask", **state.mirror("past_only", where="inside"))
     st.markdown(
         f"One small layer reads the sentence, its positions: **{ENCODINGS[view.positions].name}**. Its weights are "
-        f"random and nothing is trained, so what it finds in the words means nothing. What to look at is the second "
-        f"picture, which position alone brings in: {REMARKS[view.positions]}."
+        f"random and nothing is trained, so what it finds in the words means nothing. The second picture is the one to "
+        f"look at. What positions change in the scores: {REMARKS[view.positions]}."
     )
+    if remark := _apart(view, head):
+        st.markdown(remark)
     made = parts(view, prompt)
     words = [token.text for token in prompt.tokens]
     _maps(made, head, words, ENCODINGS[view.positions].kind.enters)
@@ -56,6 +62,20 @@ def inside(view: View, prompt: Prompt) -> None:
     )
     if made.word_position is not None:
         _terms(made, head, words)
+
+
+def _apart(view: View, head: int) -> str:
+    """Say where this layer is not as the page has it above; empty where it is."""
+    if view.positions == "relative":
+        return "T5 itself does not divide by √D. This layer does, under every encoding, so that they can be compared."
+    if view.positions != "alibi" or view.alibi_heads == HEADS:
+        return ""
+    here, above = (alibi_slopes(heads)[head : head + 1].tolist() for heads in (HEADS, view.alibi_heads))
+    there = f", and {above[0]:.3g} there" if above else ""
+    return (
+        f"This layer has {HEADS} heads and the pictures above have {view.alibi_heads}, so slopes differ: head {head} "
+        f"takes {here[0]:.3g} off for each word of distance here{there}."
+    )
 
 
 def _maps(made: ScoreParts, head: int, words: list[str], enters: str) -> None:
@@ -69,21 +89,22 @@ def _maps(made: ScoreParts, head: int, words: list[str], enters: str) -> None:
     reach = max(float(np.abs(values).max()) for values in held.values())
     visible = made.visible.numpy()
     meanings = BIASED if enters == "scores" else (BIASED[0],) * 3
-    with st.container(horizontal=True, key="inside_maps"):
-        for number, (title, values) in enumerate(held.items()):
-            with st.container(width=CARD_WIDTH):
-                figure = charts.scores_figure(
-                    values, visible, words, words, stage="after" if number == 2 else "before", title=title,
-                    meaning=meanings[number], reach=reach, dark=is_dark(), size=SIZE, width=CARD_WIDTH,
-                )  # fmt: skip
-                st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"inside_{number}")
-        with st.container(width=CARD_WIDTH):
-            figure = charts.heatmap(
-                _flat(made.weights, head), words, words, visible=visible, title="4 · weights", dark=is_dark(),
-                size=SIZE, width=CARD_WIDTH,
-            )  # fmt: skip
-            figure.update_layout(showlegend=False)
-            st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="inside_weights")
+    with st.container(key="inside_maps"):
+        rows = [*st.columns(2, gap="large"), *st.columns(2, gap="large")]
+    for number, (title, values) in enumerate(held.items()):
+        figure = charts.scores_figure(
+            values, visible, words, words, stage="after" if number == 2 else "before", title=title,
+            meaning=meanings[number], reach=reach, dark=is_dark(), size=SIZE, width=WIDTH_SHOWN,
+        )  # fmt: skip
+        with rows[number]:
+            draw(figure, f"inside_{number}")
+    figure = charts.heatmap(
+        _flat(made.weights, head), words, words, visible=visible, title="4 · weights", dark=is_dark(), size=SIZE,
+        width=WIDTH_SHOWN,
+    )  # fmt: skip
+    figure.update_layout(showlegend=False)
+    with rows[3]:
+        draw(figure, "inside_weights")
 
 
 def _terms(made: ScoreParts, head: int, words: list[str]) -> None:
@@ -107,10 +128,10 @@ def _terms(made: ScoreParts, head: int, words: list[str]) -> None:
             for title, values in held.items():
                 with st.container(width=CARD_WIDTH):
                     figure = charts.scores_figure(
-                        values, None, words, words, title=title, reach=reach, dark=is_dark(), size=SIZE,
+                        values, None, words, words, title=title, reach=reach, dark=is_dark(), size=CARD_SIZE,
                         width=CARD_WIDTH,
                     )  # fmt: skip
-                    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"term_{title}")
+                    draw(figure, f"term_{title}")
 
 
 def _flat(values: Tensor, head: int) -> np.ndarray:

@@ -47,13 +47,20 @@ def beyond(view: PositionsChoices) -> list[Beyond]:
     """Work out what each encoding meets in texts 2, 4 and 8 times as long as those in training."""
     plain = replace(view, scaling="plain")
     flattest = -float(largest_penalties(alibi_slopes(ALIBI_HEADS), view.trained)[-1])
-    angles = "pairs that reach angles never met in training"
+    angles = "pairs that reach angles not met in training"
+    same = "the same, and here the same as NTK-aware"
     return [
-        _row(view, "sinusoidal", "waves that reach values never met in training", _sinusoidal),
+        _row(view, "sinusoidal", "waves whose full turn is longer than the trained length", _sinusoidal),
         _row(view, "learned", "positions without a row, so the text is refused", _learned),
         _row(plain, "rotary", angles, _rotary),
         *(
-            _row(replace(view, scaling=scaling), "rotary", angles, _rotary, f"– with {name}")
+            _row(
+                replace(view, scaling=scaling),
+                "rotary",
+                same if scaling == "dynamic" else "the same",
+                _rotary,
+                f"– with {name}",
+            )
             for scaling, name in SCALINGS.items()
         ),
         _row(view, "alibi", f"most that the flattest of 8 heads takes off; {flattest:,.0f} in training", _alibi),

@@ -5,6 +5,7 @@ Dimensions: P positions, C model width, D head width, F steps, N frames.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from app.view import View, locate
 from app.view_positions import PositionsChoices
 from engine import HuggingFaceModel
 from engine.describe import learned_table
+from engine.extrapolation import unmet_pairs
 from engine.positions import sinusoidal_table
 from engine.rotary import DynamicNTK, Linear, Llama3, NTKAware, Rotary, Scaling, YaRN, rotate, wavelengths
 from engine.tokens import Group, Prompt
@@ -94,7 +96,7 @@ def scaling_of(view: PositionsChoices) -> Scaling:
         "plain": Scaling(),
         "linear": Linear(factor),
         "ntk": NTKAware(factor),
-        # Its factor is how steeply it follows the text: 1 keeps the slowest pair within what it met in training.
+        # Its factor is how steeply it follows the text: with 1, that of NTK-aware is the length over the trained one.
         "dynamic": DynamicNTK(1.0, trained),
         "yarn": YaRN(factor, trained),
         "llama3": Llama3(factor, trained),
@@ -118,6 +120,11 @@ class Pairs:
     def unfinished(self, length: int) -> int:
         """Count the pairs that don't come round once within a length, as trained."""
         return int((self.before > length).sum())
+
+    def unmet(self, trained: int, length: int) -> int:
+        """Count the pairs that reach angles not met in training, in a text of this length and with the scaling."""
+        before, after = (2 * math.pi / torch.as_tensor(lengths) for lengths in (self.before, self.after))
+        return int(unmet_pairs(after, trained, length, before).sum())
 
 
 def pairs_of(view: PositionsChoices) -> Pairs:
@@ -191,14 +198,21 @@ def _plane(name: str, pair: int, q: Tensor, k: Tensor, away: np.ndarray, base: f
     speed = float(Scaling().frequencies(HEAD_WIDTH, base)[pair])
     degrees, length = np.degrees(speed), 2 * np.pi / speed
     products = (q[:, pair] * k[:, pair]).sum(dim=-1)[::PARTS].tolist()
-    turn = f"{degrees:.3g}°" if degrees >= 0.01 else f"{degrees:.4f}°"
+    turn = significant(degrees, 5)  # so many digits that the product is right as it stands
     said = [
-        f"angle {far} × {turn} = {far * degrees:.3g}°, q · k = {product:.2f}".replace("-", "−")
+        f"angle {far} × {turn}° = {significant(far * degrees, 3)}°, q · k = {product:.2f}".replace("-", "−")
         for far, product in zip(np.abs(away)[::PARTS].astype(int).tolist(), products, strict=True)
     ]
     title = f"{name} pair {pair}: round in {length:,.{0 if length >= 10 else 1}f} positions"
     turns = [torch.atan2(arrow[:, pair, 1], arrow[:, pair, 0]).numpy() for arrow in (q, k)]
     return Plane(title, turns[0], turns[1], np.sign(away) * (np.abs(away) * speed % (2 * np.pi)), said)
+
+
+def significant(value: float, digits: int) -> str:
+    """Write a number, 0 or more, with so many digits that count, and all of those before the point."""
+    if value <= 0:
+        return "0"
+    return f"{value:,.{max(digits - 1 - math.floor(math.log10(value)), 0)}f}"
 
 
 def picked(view: View, prompt: Prompt) -> tuple[int, int]:

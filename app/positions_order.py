@@ -31,7 +31,8 @@ def shuffled(view: View, prompt: Prompt) -> None:
     st.markdown(
         f"The same small layer reads the sentence in this order, with {mask}, and each word's output is compared with "
         f"what it was before, wherever the word went. Then the sentence is read as typed but {LATER} positions later. "
-        "How much does the output of the most disturbed word change, relative to the longest output?"
+        "The share says how much: the length of the largest change ÷ the length of the longest output; it may exceed "
+        f"100{SPACE}%."
     )
     st.markdown(_table(view, {name: noticed_by(name, view, prompt) for name in ENCODINGS}))
     st.caption(_lesson(view, prompt))
@@ -73,24 +74,29 @@ def _lesson(view: View, prompt: Prompt) -> str:
 
 
 def longer(view: View) -> None:
-    """Say what becomes of each encoding in texts longer than those in training."""
+    """Say what becomes of each encoding in texts longer than those in training; all but the picked one are folded."""
     st.markdown("#### Beyond the trained length")
     st.markdown(
         f"Suppose a model was trained on texts of {view.trained:,} tokens. What does it meet in a text 2, 4 or 8 times "
         "as long?"
     )
-    lengths = (f"{factor} ×: {view.trained * factor:,}" for factor in FACTORS)
-    rows = [f"| Positions | What is counted | {' | '.join(lengths)} |", "|:--|:--|" + "--:|" * len(FACTORS)]
-    for found in beyond(view):
-        rows.append(f"| {_title(view, found)} | {found.counted} | {' | '.join(found.cells)} |")
+    found = beyond(view)
     with st.container(key="longer_table"):
-        st.markdown("\n".join(rows))
+        st.markdown(_counts(view, [one for one in found if one.name == view.positions]))
+    with st.expander("The other encodings"), st.container(key="longer_others"):
+        st.markdown(_counts(view, [one for one in found if one.name != view.positions]))
     st.caption(
-        f"Counted with the engine's own functions, for heads of {HEAD_WIDTH} numbers and, in rotary positions, base "
-        f"{view.rotary_base:,}; each scaling has the factor of its column. An angle that was never met need not do "
-        "harm, and one that was met need not help: this says what is new to the model, not how well it copes."
+        f"Counted with the engine's own functions, for width {HEAD_WIDTH} in sinusoidal positions and heads of "
+        f"{HEAD_WIDTH} numbers with base {view.rotary_base:,} in rotary ones. Linear interpolation, NTK-aware, YaRN "
+        "and Llama 3 are set to the factor of their column; dynamic NTK is not set, its factor is the length of the "
+        "text ÷ the trained length. A pair that came round in training has met every angle. An angle that was not met "
+        "need not do harm, and one that was met need not help: this says what is new to the model, not how well it "
+        "copes."
     )
 
 
-def _title(view: View, found: Beyond) -> str:
-    return f"**{found.title}**" if found.name == view.positions else found.title
+def _counts(view: View, found: list[Beyond]) -> str:
+    lengths = (f"{factor} ×: {view.trained * factor:,}" for factor in FACTORS)
+    rows = [f"| Positions | What is counted | {' | '.join(lengths)} |", "|:--|:--|" + "--:|" * len(FACTORS)]
+    rows += [f"| {one.title} | {one.counted} | {' | '.join(one.cells)} |" for one in found]
+    return "\n".join(rows)

@@ -63,15 +63,16 @@ def _explain(view: View) -> None:
         label_visibility="collapsed",
         **state.mirror("positions", value=view.positions),
     )
-    left, right = st.columns([6, 5], gap="large", vertical_alignment="center")
+    left, right = st.columns([6, 5], gap="large")
     with left:
         st.markdown(f"{encoding.what} Used by {encoding.used}.")
         st.html(_doors(encoding))
     with right:
         st.latex(encoding.formula)
-        with st.expander("Show the code"):
-            for shown in encoding.code:
-                st.code(textwrap.dedent(inspect.getsource(shown)), language="python")
+    st.caption(encoding.symbols.format(width=view.table_width, base=f"{view.rotary_base:,}"))
+    with st.expander("Show the code"):
+        for shown in encoding.code:
+            st.code(textwrap.dedent(inspect.getsource(shown)), language="python")
 
 
 def _doors(encoding: Encoding) -> str:

@@ -11,6 +11,7 @@ from app.charts_curves import Line, bars, curves
 from app.charts_tables import bucket_map
 from app.panels import is_dark
 from app.phrases import percent
+from app.positions_draw import draw
 from app.view import View
 from app.view_positions import MOST_HEADS
 from engine.attention import attention_weights
@@ -30,7 +31,7 @@ def alibi(view: View, prompt: Prompt) -> None:
     head = min(view.alibi_head, view.alibi_heads - 1)
     with st.container(horizontal=True, vertical_alignment="bottom", key="alibi_bar"):
         st.slider("Heads", 1, MOST_HEADS, **state.mirror("alibi_heads"))
-        st.number_input("Head shown", 0, view.alibi_heads - 1, width=150, **state.mirror("alibi_head", value=head))
+        st.selectbox("Head shown", range(view.alibi_heads), width=150, **state.mirror("alibi_head", value=head))
     slopes, places = alibi_slopes(view.alibi_heads), torch.arange(len(prompt))[None]
     slope = float(slopes[head])
     st.markdown(
@@ -48,13 +49,14 @@ def alibi(view: View, prompt: Prompt) -> None:
             distances, [line], x_title="distance (tokens)", y_title="weight (% of nearest)",
             title=f"How far head {head} sees", dark=is_dark(), size=270, number=".1f",
         )  # fmt: skip
-        st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="alibi_reach")
+        draw(figure, "alibi_reach")
     bias = alibi_bias(slopes, places, places)[0, head].numpy()
     figure = charts.scores_figure(
         bias, None, words, words, title=f"Added to the scores, head {head}", meaning="added to q · k / √D",
         dark=is_dark(), size=520, width=520,
     )  # fmt: skip
-    right.plotly_chart(figure, theme=None, config=charts.CONFIG, key="alibi_bias")
+    with right:
+        draw(figure, "alibi_bias")
 
 
 def _slopes(slopes: torch.Tensor, head: int) -> None:
@@ -62,7 +64,7 @@ def _slopes(slopes: torch.Tensor, head: int) -> None:
         [str(number) for number in range(len(slopes))], slopes.numpy(), x_title="head",
         y_title="slope (per token)", title="The slope of each head", selected=head, dark=is_dark(), size=260,
     )  # fmt: skip
-    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="alibi_slopes")
+    draw(figure, "alibi_slopes")
 
 
 def buckets(view: View, prompt: Prompt) -> None:
@@ -90,17 +92,19 @@ def buckets(view: View, prompt: Prompt) -> None:
         distances.numpy(), [line], x_title="position of the key minus position of the query (tokens)",
         y_title="bucket (number)", title="Which bucket a distance falls into", dark=is_dark(), size=480, number="d",
     )  # fmt: skip
-    left.plotly_chart(figure, theme=None, config=charts.CONFIG, key="bucket_curve")
+    with left:
+        draw(figure, "bucket_curve")
     figure = bucket_map(
         found.numpy(), words, words, count=BUCKETS, title="Buckets in this sentence", dark=is_dark(), size=520,
         width=520,
     )  # fmt: skip
-    right.plotly_chart(figure, theme=None, config=charts.CONFIG, key="bucket_map")
+    with right:
+        draw(figure, "bucket_map")
 
 
 def nothing(view: View, prompt: Prompt) -> None:
     """Show what is left without positions: nothing, or what a causal mask gives away."""
-    st.markdown("#### See it: a bag of words, with a hole in it")
+    st.markdown("#### See it: a bag of words, until a causal mask lets order leak in")
     st.markdown(
         "Suppose that all words were alike, so that any difference has to come from their order. Without a mask, every "
         "word gets the same share and every row is the same: nobody can know where anything stands. With a causal mask "
@@ -119,4 +123,5 @@ def nothing(view: View, prompt: Prompt) -> None:
             size=500, width=520,
         )  # fmt: skip
         figure.update_layout(showlegend=False)
-        column.plotly_chart(figure, theme=None, config=charts.CONFIG, key=f"nothing_{title}")
+        with column:
+            draw(figure, f"nothing_{title}")

@@ -6,10 +6,11 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
-from app import charts, state
+from app import state
 from app.charts_curves import Line, curves
 from app.charts_tables import similarity_map, table_map
 from app.panels import is_dark
+from app.positions_draw import draw
 from app.positions_numbers import by_distance, similarity, table_of, trained_table
 from app.view import View
 from app.view_positions import MOST_CURVES, MOST_LENGTH, MOST_WIDTH
@@ -31,7 +32,7 @@ def sinusoidal(view: View, prompt: Prompt) -> None:
         "Each row is what one position adds to its word. The first columns are fast waves, which tell neighbours "
         "apart; the last are slow ones, which tell the beginning from the end."
     )
-    _sizes(view)
+    _sizes(view, "Width C (dimensions)")
     table = table_of("sinusoidal", view.table_length, view.table_width)
     words = [token.text for token in prompt.tokens]
     _pictures(view, table, words, "Sinusoidal positions", 1.0)
@@ -53,7 +54,8 @@ def learned(view: View, prompt: Prompt) -> None:
     picked = view.table if is_there else "random"
     with st.container(horizontal=True, vertical_alignment="bottom", key="table_bar"):
         st.segmented_control(
-            "Table", list(TABLES), format_func=TABLES.__getitem__, required=True, disabled=not is_there,
+            "Table", list(TABLES), format_func=TABLES.__getitem__, required=True, wrap=True,
+            disabled=not is_there,
             **state.mirror("table", value=picked),
         )  # fmt: skip
     if not is_there:
@@ -65,7 +67,7 @@ def learned(view: View, prompt: Prompt) -> None:
         else "Before training, the table is random: no row is like any other, and neighbours have nothing in common. "
         "Whatever order a model makes of it, it has to learn."
     )
-    _sizes(view)
+    _sizes(view, "Dimensions drawn")
     table = table_of(picked, view.table_length, view.table_width)
     words = [] if picked == "trained" else [token.text for token in prompt.tokens]
     reach = float(np.quantile(np.abs(table.numpy()), MIDDLE_SHARE))
@@ -87,10 +89,10 @@ def learned(view: View, prompt: Prompt) -> None:
     )
 
 
-def _sizes(view: View) -> None:
+def _sizes(view: View, width: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="table_sizes"):
         st.slider("Positions drawn", 2, MOST_LENGTH, **state.mirror("table_length"))
-        st.slider("Dimensions drawn", 2, MOST_WIDTH, **state.mirror("table_width"))
+        st.slider(width, 2, MOST_WIDTH, **state.mirror("table_width"))
         st.multiselect(
             "Dimensions drawn as curves",
             range(view.table_width),
@@ -106,7 +108,8 @@ def _curves_of(view: View) -> list[int]:
 def _pictures(view: View, table: Tensor, words: list[str], title: str, reach: float) -> None:
     left, right = st.columns([6, 5], gap="large")
     figure = table_map(table.numpy(), words, title=title, reach=reach, dark=is_dark(), size=520)
-    left.plotly_chart(figure, theme=None, config=charts.CONFIG, key="table_map")
+    with left:
+        draw(figure, "table_map")
     picked = _curves_of(view)
     if not picked:
         right.caption("Pick a dimension above to see it as a curve.")
@@ -119,7 +122,8 @@ def _pictures(view: View, table: Tensor, words: list[str], title: str, reach: fl
         np.arange(len(table)), lines, x_title="position (tokens)", y_title="value that is added",
         title="Columns as curves", dark=is_dark(), size=500,
     )  # fmt: skip
-    right.plotly_chart(figure, theme=None, config=charts.CONFIG, key="table_curves")
+    with right:
+        draw(figure, "table_curves")
 
 
 def _alike(table: Tensor, words: list[str], lines: dict[str, np.ndarray], remark: str) -> None:
@@ -133,8 +137,10 @@ def _alike(table: Tensor, words: list[str], lines: dict[str, np.ndarray], remark
         np.arange(len(table)), drawn, x_title="distance (tokens)", y_title="cosine similarity",
         title="Alike, by distance", dark=is_dark(), size=440,
     )  # fmt: skip
-    left.plotly_chart(figure, theme=None, config=charts.CONFIG, key="table_alike")
+    with left:
+        draw(figure, "table_alike")
     shown = table[:MAP_ROWS]
     title = "Each pair of positions" if len(shown) == len(table) else f"Each pair of the first {MAP_ROWS} positions"
     figure = similarity_map(similarity(shown), words, title=title, dark=is_dark())
-    right.plotly_chart(figure, theme=None, config=charts.CONFIG, key="table_similarity")
+    with right:
+        draw(figure, "table_similarity")

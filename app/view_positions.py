@@ -23,6 +23,7 @@ class PositionsChoices:
     table_length: int = 40  # positions
     curves: tuple[int, ...] = (0, 16, 40)  # the dimensions that are drawn as curves
     moving: str = "both"  # which of the two words is moved: "both", or "one" alone
+    plane: str = "all"  # which pairs turn in the picture: "all" three, or the "fast", "middle" or "slow" one alone
     rotary_base: int = 10_000
     scaling: str = "plain"  # or "linear", "ntk", "dynamic", "yarn", "llama3"
     factor: int = 4  # how much longer than in training
@@ -42,6 +43,7 @@ POSITIONS_PARAMETERS = {
     "table_length": Parameter("rows", counted(MOST_LENGTH, 2)),
     "curves": Parameter("curves", several(MOST_WIDTH - 1, MOST_CURVES), write_several),
     "moving": Parameter("move", matching("both|one")),
+    "plane": Parameter("plane", matching("all|fast|middle|slow")),
     "rotary_base": Parameter("base", one_of(*BASES)),
     "scaling": Parameter("scaling", matching("plain|linear|ntk|dynamic|yarn|llama3")),
     "factor": Parameter("longer", one_of(*FACTORS)),

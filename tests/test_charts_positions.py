@@ -24,13 +24,13 @@ def curve(**settings: Any) -> go.Figure:
     return curves(X, lines, **{"x_title": "position (tokens)", "y_title": "value", "title": HOSTILE, **settings})
 
 
-def still(step: str = "0") -> dict[str, Any]:
+def still(planes: int = 3) -> dict[str, Any]:
     """A moving picture of two steps, in which the query turns by a right angle and the key stands still."""
     turns = np.linspace(0, math.pi / 2, PARTS + 1)
     plane = Plane(f"pair {HOSTILE}", turns, np.zeros(PARTS + 1), turns, ["none", "a right angle"])
     score = Score(np.arange(4.0), np.arange(4.0), np.linspace(0, 1, PARTS + 1), ["here", "there"])
     figure = turning(
-        [plane] * 3, score, query=HOSTILE, key="k", query_places=[3, 4], key_places=[3, 3], steps=["0", "1"],
+        [plane] * planes, score, query=HOSTILE, key="k", query_places=[3, 4], key_places=[3, 3], steps=["0", "1"],
         slider="moved by",
     )  # fmt: skip
     made: dict[str, Any] = figure.to_plotly_json()
@@ -183,12 +183,24 @@ def test_names_of_arrows_that_coincide_stand_apart():
     assert abs(query["y"][3] - key["y"][3]) > 0.5
 
 
-def test_a_moving_picture_needs_three_planes_and_all_its_frames():
+def test_one_plane_alone_is_larger_and_above_its_curve():
+    """Its frames find their traces as well."""
+    made = still(planes=1)
+    assert made["layout"]["height"] > still()["layout"]["height"]
+    assert {name for name in made["layout"] if name.startswith("xaxis")} == {"xaxis", "xaxis2"}
+    assert made["layout"]["xaxis"]["domain"] == [0, 1]
+    assert made["layout"]["yaxis2"]["domain"][1] < made["layout"]["yaxis"]["domain"][0]
+    for frame in made["frames"]:
+        assert list(frame["traces"]) == list(range(len(made["data"]) - 5, len(made["data"])))
+    assert {trace["xaxis"] for trace in made["data"]} == {"x", "x2"}
+
+
+def test_a_moving_picture_needs_three_planes_or_one_and_all_its_frames():
     """Otherwise it says what is missing."""
     flat = np.zeros(PARTS + 1)
     plane, score = Plane("p", flat, flat, flat, ["", ""]), Score(flat, flat, flat, ["", ""])
     told: dict[str, Any] = {"query": "q", "key": "k", "query_places": [0], "key_places": [0], "slider": "s"}
     with pytest.raises(ShapeError, match="3 planes"):
-        turning([plane], score, steps=["0", "1"], **told)
+        turning([plane] * 2, score, steps=["0", "1"], **told)
     with pytest.raises(ShapeError, match="steps"):
         turning([plane] * 3, score, steps=["0"], **told)

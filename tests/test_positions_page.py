@@ -187,7 +187,7 @@ def test_the_moving_picture_stays_small():
         ("plain", "Nothing is changed", "1.0000"),
         ("linear", "Every pair turns 4 times slower", "1.0000"),
         ("ntk", "The base becomes larger", "1.0000"),
-        ("dynamic", "the base follows the length", "1.0000"),
+        ("dynamic", "a factor that follows the text", "1.0000"),
         ("yarn", "attention factor", "1.1386"),
         ("llama3", "came round at least four times", "1.0000"),
     ],
