@@ -9,8 +9,9 @@ import numpy as np
 import streamlit as st
 
 from app import charts, state
-from app.build_numbers import MOST_RUN, Drawn, drawn, writes
+from app.build_numbers import MOST_RUN, Drawn, drawn
 from app.build_plan import Plan
+from app.build_reach import kept_in_cache, no_writing
 from app.build_words import mask_words
 from app.charts_build_parts import cached_row
 from app.panels import is_dark
@@ -20,7 +21,12 @@ from app.shell import literal
 from engine import Kind, Prompt
 
 HALF = 150
+SIZE = 560  # pixels: up to 20 words are all labelled
 NEARLY = 0.15  # of an even row's weight
+SCALE = (
+    "The colours of all maps here go from 0 to 100 %. Every row adds up to 100 %: shared by many words, it is "
+    "pale; where one word is all there is to see, it is dark."
+)
 KINDS = {"encoder": "In the encoder", "decoder": "In the decoder", "cross": "From decoder to encoder"}
 
 
@@ -53,16 +59,18 @@ def _untrained(plan: Plan, prompt: Prompt, made: Drawn) -> None:
     queries, keys = ([token.text for token in tokens] for tokens in (trace.queries(kind), trace.keys(kind)))
     weights, visible = trace.weights(layer, head, kind).numpy(), trace.visible(layer, head, kind).numpy()
     figure = charts.heatmap(
-        weights, queries, keys, visible=visible, row=row, dark=is_dark(), size=470,
+        weights, queries, keys, visible=visible, row=row, unit=True, dark=is_dark(), size=SIZE,
         title=f"layer {layer}, head {head}, untrained",
     )  # fmt: skip
     st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="untrained")
     seen = weights[row][visible[row]]
     st.markdown(
-        f"**{literal(brief(queries[row]))}** sees {len(seen)} of {len(keys)} words. Spread evenly, each would get "
-        f"{_percent(1 / len(seen))}; here they get {_percent(float(seen.min()))} to {_percent(float(seen.max()))}. "
+        f"The outlined row is **{literal(brief(queries[row]))}**, which sees {len(seen)} of {len(keys)} words. Spread "
+        f"evenly, each would get {_percent(1 / len(seen))} of its attention; here they get "
+        f"{_percent(float(seen.min()))} to {_percent(float(seen.max()))}. "
         f"{_why(plan, kind, float(np.abs(seen * len(seen) - 1).max()))}"
     )
+    st.caption(SCALE)
     st.caption(_facts(plan, made))
 
 
@@ -105,6 +113,11 @@ def _why(plan: Plan, kind: Kind, farthest: float) -> str:
         told = f"The mask ({mask}) is there from the start: it is built in, not learned."
     if plan.word_order == "alibi" and kind != "cross":
         return f"Random weights know nothing of words; ALiBi takes something off for distance all the same. {told}"
+    if plan.config.scale is not None and farthest > NEARLY:
+        return (
+            "Nothing is learned yet. The scores are not divided by √D here, so even the chance by which random queries "
+            f"and keys agree makes rows uneven. {told}"
+        )
     even = "so the row is nearly even." if farthest <= NEARLY else "and where they do more, that is chance."
     return f"Nothing is learned yet: random queries and keys agree about equally with each other, {even} {told}"
 
@@ -126,15 +139,15 @@ def _facts(plan: Plan, made: Drawn) -> str:
 
 def _writing(plan: Plan, made: Drawn) -> None:
     if made.whole is None:
-        st.markdown(_no_writing(plan))
+        st.markdown(no_writing(plan))
         return
     last = len(made.written) - 1
     view = state.view()
     step = min(view.step, last)
     st.markdown("**Writing with a cache**")
     st.markdown(
-        f"It writes {last} words. Each time it computes **one row**, for the newest word; the keys and values of all "
-        "earlier words come from the cache. That is allowed because earlier words never look at later ones."
+        f"It writes {last} words. Each time it computes **one row**, for the newest word; {kept_in_cache(plan)}. That "
+        "is allowed because earlier words never look at later ones."
     )
     st.slider("Step", 0, last, **state.mirror("step", value=step))
     layer, head = min(view.own_layer, made.layers - 1), min(view.own_head, made.trace.heads() - 1)
@@ -143,13 +156,14 @@ def _writing(plan: Plan, made: Drawn) -> None:
     words = [token.text for token in whole.queries()]
     figure = charts.heatmap(
         whole.weights(layer, head).numpy(), words, words, visible=whole.visible(layer, head).numpy(),
-        row=made.written[step].first if step else None, dark=is_dark(), size=400,
+        row=made.written[step].first if step else None, unit=True, dark=is_dark(), size=SIZE,
         title="all words read at once, without a cache",
     )  # fmt: skip
     st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="whole")
     st.caption(
         "The row from the cache is the outlined row of the full map: over all layers, heads and steps they differ by "
-        f"at most {made.difference:.0e}, which is rounding. What it writes means nothing: it is untrained."
+        f"at most {made.difference:.0e}, which is rounding. What it writes means nothing, "
+        "and often it is one word again and again: it is untrained."
     )
 
 
@@ -162,20 +176,7 @@ def _step_map(made: Drawn, step: int, layer: int, head: int) -> None:
         figure = cached_row(weights, queries[0], keys, visible, title=title, dark=is_dark())
     else:
         title = f"step 0, the sentence: {len(queries)} queries × {len(keys)} keys"
-        figure = charts.heatmap(weights, queries, keys, visible=visible, title=title, dark=is_dark(), size=400)
-    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="step_map")
-
-
-def _no_writing(plan: Plan) -> str:
-    if writes(plan):
-        return (
-            f"It has learned positions for {plan.places} words, and the sentence fills them: there is no room to write "
-            "more. Rotary positions, for one, have no end."
+        figure = charts.heatmap(
+            weights, queries, keys, visible=visible, title=title, unit=True, dark=is_dark(), size=SIZE
         )
-    if plan.family == "decoder" and plan.output == "none":
-        return "**It writes nothing**: without a head there are no scores for a next word."
-    if plan.family == "decoder":
-        return "**No cache here**: where words see later ones, each new word would change all earlier rows."
-    if plan.family == "both":
-        return "Its decoder writes as a GPT-style one does. Choose GPT-style to see writing with a cache, step by step."
-    return "**It writes nothing**: an encoder reads. Choose GPT-style to see writing with a cache, step by step."
+    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="step_map")

@@ -6,12 +6,24 @@ Dimensions: T words read, S keys, L layers, H heads, G key-value heads.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from app import cache
 from app.build_plan import Make, Plan
-from engine import Config, Mask, Preset, Prompt, ScratchModel, Trace, build, count_parameters, number_words
+from engine import (
+    Config,
+    EncoderDecoder,
+    Mask,
+    Preset,
+    Prompt,
+    ScratchModel,
+    Trace,
+    build,
+    count_parameters,
+    number_words,
+)
 from engine.audit import Audit
 from engine.shapes import Step, cache_numbers, nearest, steps
 
@@ -19,6 +31,7 @@ MOST_WORDS = 64
 MOST_RUN = 30_000_000  # parameters of a model that is run while somebody waits; beyond, not even one layer is
 QUICK_RUN = 16_000_000  # parameters up to which further layers are added to the first
 WRITTEN = 4  # words that a decoder writes
+OF_OTHER_TEXT = ("keys of the other text", "values of the other text")
 FACT_BYTES = 20_000  # what one Facts takes, about
 
 
@@ -27,17 +40,22 @@ class Facts:
     """What a plan comes to.
 
     Attributes:
-        steps: everything that is computed for the sentence, with its shape; one layer stands for all.
+        steps: everything that is computed for the sentence, with its shape; one layer stands for all. Of an
+            encoder–decoder these are its decoder's.
+        reading: the same of its encoder; empty for all others.
         parts: parameters by part.
-        cached: numbers kept per written word by a cache of keys and values, over all layers; 0 for none.
+        cached: numbers kept per written token by a cache of keys and values, over all layers; 0 for none.
+        crossed: numbers kept beside them per token of the other text, over all layers; 0 without cross-attention.
         cached_multi_head: the same with as many key-value heads as heads.
         neighbour: the known model with the nearest number of parameters.
         neighbour_total: how many it has.
     """
 
     steps: tuple[Step, ...]
+    reading: tuple[Step, ...]
     parts: dict[str, int]
     cached: int
+    crossed: int
     cached_multi_head: int
     neighbour: Preset
     neighbour_total: int
@@ -46,11 +64,6 @@ class Facts:
     def total(self) -> int:
         """All parameters."""
         return sum(self.parts.values())
-
-    @property
-    def in_a_layer(self) -> int:
-        """Parameters of one layer; of an encoder–decoder one of the decoder."""
-        return sum(step.parameters for step in self.steps if step.part == "layer")
 
 
 def words_of(text: str, plan: Plan) -> Prompt | None:
@@ -79,10 +92,14 @@ def facts_of(plan: Plan, tokens: int) -> Facts:
 def _facts(make: Make, config: Config, tokens: int) -> Facts:
     parts = count_parameters(build(make, config, device="meta"))
     one = replace(config, layers=1, decoder_layers=None)  # all layers are alike: a deep model takes no longer
+    made = steps(make, one, tokens)
+    other = [prod(step.shape) // tokens for step in made if step.what in OF_OTHER_TEXT]  # for each of its tokens
     return Facts(
-        steps(make, one, tokens),
+        made,
+        steps(make, one, tokens, reading=True) if make is EncoderDecoder else (),
         parts,
         config.layers * cache_numbers(make, one),
+        config.layers * sum(other),
         config.layers * cache_numbers(make, replace(one, kv_heads=None)),
         *nearest(sum(parts.values())),
     )

@@ -161,28 +161,39 @@ def plan_of_start(start: str) -> Plan:
     )
 
 
-def plan_of(choices: BuildChoices) -> tuple[Plan, tuple[str, ...]]:
+def plan_of(choices: BuildChoices) -> tuple[Plan, dict[str, str]]:
     """Complete what the reader chose by the model it starts from, make it fit, and say what that changed.
 
     Returns:
-        The plan, whose configuration the engine takes, and sentences.
+        The plan, whose configuration the engine takes; and for each switch that had to be changed, why.
     """
     start = plan_of_start(choices.start)
     chosen = {field.name: getattr(choices, field.name) for field in fields(Plan) if field.name != "start"}
     plan = replace(start, **{name: value for name, value in chosen.items() if value is not None})
-    if choices.kv_heads is None and start.kv_heads == start.query_heads:
-        plan = replace(plan, kv_heads=plan.query_heads)  # multi-head stays multi-head
+    said = {}
     heads = _largest(heads_for(plan.width, plan.word_order), plan.query_heads)
-    groups = _largest(groups_for(heads), plan.kv_heads)
-    said = []
     if heads != plan.query_heads:
-        turned = " of an even width, which rotary positions need" if plan.word_order == "rotary" else ""
-        said.append(
-            f"A width of {plan.width:,} cannot be cut into {plan.query_heads} equal heads{turned}: it has {heads}."
-        )
-    if groups != plan.kv_heads and choices.kv_heads is not None:
-        said.append(f"{heads} heads cannot share {plan.kv_heads} key-value heads evenly: they share {groups}.")
-    return replace(plan, query_heads=heads, kv_heads=groups), tuple(said)
+        said["query_heads"] = _why_other_heads(plan, heads)
+    wanted = plan.kv_heads
+    if choices.kv_heads is None and start.kv_heads == start.query_heads:
+        wanted = heads  # multi-head stays multi-head
+    groups = _largest(groups_for(heads), wanted)
+    if groups != wanted:
+        shared = f"{heads} head{'s' * (heads > 1)} cannot share {wanted} key-value heads evenly"
+        said["kv_heads"] = f"{shared}, so there {_are(groups)}."
+    return replace(plan, query_heads=heads, kv_heads=groups), said
+
+
+def _why_other_heads(plan: Plan, heads: int) -> str:
+    wanted = plan.query_heads
+    if plan.width % wanted:
+        return f"{wanted} heads do not divide a width of {plan.width:,}, so there {_are(heads)}."
+    odd = f"{wanted} head{'s' * (wanted > 1)} of width {plan.width // wanted}"
+    return f"{odd} cannot turn all their numbers in pairs, as rotary positions do, so there {_are(heads)}."
+
+
+def _are(count: int) -> str:
+    return f"is {count}" if count == 1 else f"are {count}"
 
 
 def heads_for(width: int, word_order: str) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import streamlit as st
 
 from app import state
 from app.build_plan import Plan, groups_for, heads_for, plan_of, plan_of_start, title_of
+from app.build_reach import part_masks
 from app.build_words import (
     DEPTHS,
     FAMILIES,
@@ -27,6 +28,7 @@ from app.build_words import (
     mask_words,
     times_label,
 )
+from app.shell import literal
 from app.view_build import OWN, BuildChoices
 from engine import PRESETS
 
@@ -35,19 +37,23 @@ SHARING = (
     "MHA, multi-head: every query head has keys and values of its own. GQA, grouped-query: a few query heads share "
     "them. MQA, multi-query: all share one."
 )
-WIDENED = "Numbers per word inside the feed-forward layer; in brackets, how many times the width that is."
+INSIDE = "Numbers per token inside the feed-forward layer; in brackets, how many times the width that is."
+HALVES = {"decoder": "Its decoder", "encoder": "Its encoder"}
 INNER_TIMES = (1.0, 2.0, 8 / 3, 3.5, 4.0, 8.0)
 
 
-def planned() -> Plan:
-    """Read the switches, make them fit together, and say so where that changed one."""
+def planned() -> tuple[Plan, list[str]]:
+    """Read the switches, make them fit together, and say why where that changed one.
+
+    What the reader set by hand is put right for good. What stands as the start has it is only shown otherwise: it comes
+    back by itself once it fits again.
+    """
     view = state.view()
     plan, said = plan_of(view)
-    if said:
-        for sentence in said:
-            state.note(sentence)
-        state.amend(query_heads=plan.query_heads, kv_heads=plan.kv_heads)
-    return plan
+    by_hand = {field: getattr(plan, field) for field in said if getattr(view, field) is not None}
+    if by_hand:
+        state.amend(**by_hand)
+    return plan, list(said.values())
 
 
 def start_bar(plan: Plan) -> None:
@@ -76,8 +82,23 @@ def _fill() -> None:
     state.set(**{field.name: field.default for field in fields(BuildChoices) if field.name != "start"})
 
 
-def switches(plan: Plan) -> None:
-    """Draw a switch for every part."""
+def half_bar(plan: Plan) -> bool:
+    """Let the reader choose which half of an encoder–decoder is drawn and listed; True for its encoder."""
+    if plan.family != "both":
+        return False
+    chosen = state.view().looked_at
+    st.segmented_control(
+        "Look at",
+        list(HALVES),
+        format_func=HALVES.__getitem__,
+        required=True,
+        **state.mirror("looked_at", value=chosen),
+    )
+    return chosen == "encoder"
+
+
+def switches(plan: Plan, fitted: Iterable[str] = ()) -> None:
+    """Draw a switch for every part, and say why some stand otherwise than they were set."""
     _pick("feed", "Feed-forward", _feeds(plan), FEEDS | {"gelu_tanh": FEEDS["gelu"]}, plan)
     _pick("norm", "Norm", NORMS, NORMS, plan)
     _pick("norm_place", "Norm before or after each part", NORM_PLACES, NORM_PLACES, plan)
@@ -91,12 +112,16 @@ def switches(plan: Plan) -> None:
         )  # fmt: skip
         _choose(
             "inner", "Inner width", _among(_inner_widths(plan.width), plan.inner), plan,
-            lambda inner: times_label(inner, plan.width), HALF, WIDENED,
+            lambda inner: times_label(inner, plan.width), HALF, INSIDE,
         )  # fmt: skip
         _choose("word_order", "Positions", ORDERS, plan, ORDERS.__getitem__, HALF)
+    for sentence in fitted:
+        st.caption(literal(sentence))
     _choose("sees", "Mask: who sees whom", MASKS_SEEN, plan, lambda sees: _mask_label(plan, sees))
+    if plan.family == "both":
+        st.caption(f"That is: {part_masks(plan)}.")
     if plan.sees == "window":
-        _choose("span", "Window, in words", _among(SPANS, plan.span), plan, "{:,}".format)
+        _choose("span", "Window, in tokens", _among(SPANS, plan.span), plan, "{:,}".format)
     with st.expander("More switches"):
         _more(plan)
 
@@ -111,9 +136,9 @@ def _more(plan: Plan) -> None:
     if plan.reads_text:
         _choose("vocabulary", "Vocabulary", _among(KNOWN_VOCABULARIES, plan.vocabulary), plan, _vocabulary_label)
     if plan.word_order == "learned" and plan.reads_text:
-        _choose("places", "Longest text, in words", _among(PLACES, plan.places), plan, "{:,}".format)
+        _choose("places", "Longest text, in tokens", _among(PLACES, plan.places), plan, "{:,}".format)
     if plan.family in ("encoder", "decoder", "both"):
-        _choose("output", "Head: what scores the words", OUTPUTS, plan, OUTPUTS.__getitem__)
+        _choose("output", "Head: what scores the tokens", OUTPUTS, plan, OUTPUTS.__getitem__)
     st.toggle("Biases: a learned constant in every linear layer", **state.mirror("biases", value=plan.biases))
     st.toggle("Norm queries and keys, too", **state.mirror("qk_norm", value=plan.qk_norm))
 
@@ -159,7 +184,10 @@ def _inner_widths(width: int) -> list[int]:
 
 def _mask_label(plan: Plan, sees: str) -> str:
     if sees == "family":
-        return f"{MASKS_SEEN[sees]}: {mask_words(plan.family, sees, plan.span)}"
+        own = (
+            part_masks(replace(plan, sees=sees)) if plan.family == "both" else mask_words(plan.family, sees, plan.span)
+        )
+        return f"{MASKS_SEEN[sees]}: {own}"
     return MASKS_SEEN[sees]
 
 

@@ -32,13 +32,6 @@ FAMILIES = {
     "vision": "Vision",
     "classifier": "Classifier",
 }
-FAMILY_SENTENCES = {
-    "encoder": "An **encoder** reads the sentence both ways and gives one vector per word: good for understanding.",
-    "decoder": "A **decoder** reads only what came before and scores the next word: so it can write.",
-    "both": "An **encoder** reads one text both ways; a **decoder** writes another and looks across at the first.",
-    "vision": "A **vision transformer** is an encoder that reads the patches of an image, not the sentence.",
-    "classifier": "A **classifier** is an encoder, the mean of its words, and one score per label.",
-}
 HEADINGS = {
     "encoder": "A BERT-style encoder",
     "decoder": "A GPT-style decoder",
@@ -54,7 +47,7 @@ ORDERS = {
     "sinusoidal": "Sinusoidal",
     "rotary": "Rotary",
     "alibi": "ALiBi",
-    "relative": "Relative (T5)",
+    "relative": "T5 buckets",
     "none": "None",
 }
 MASKS_SEEN = {

@@ -53,6 +53,13 @@ TABLE_STYLE = """
 .steps .fleeting td{color:var(--soft);font-style:italic}
 """
 
+TITLES = {
+    "gate": "feed-forward, its gate",
+    "widened": "feed-forward, inside",  # which need not be wider
+    "narrowed": "feed-forward, back to the width",
+}
+"""What the table calls steps whose own name would say too much."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -67,6 +74,7 @@ class Labels:
         layers: L.
         begins: what comes in at the top.
         normed: whether queries and keys are normed.
+        ends: where what comes out at the bottom goes; empty where that needs no saying.
         aside: what stands beside the flow, such as an encoder; empty for nothing.
     """
 
@@ -79,6 +87,7 @@ class Labels:
     begins: str
     normed: bool = False
     aside: str = ""
+    ends: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,7 @@ def block_diagram(steps: Sequence[Step], labels: Labels, *, dark: bool = False) 
     Returns:
         HTML with its own colours.
     """
-    body = "".join([*_beginning(steps, labels), *_layer(steps, labels), *_end(steps)])
+    body = "".join([*_beginning(steps, labels), *_layer(steps, labels), *_end(steps, labels)])
     return f'<div class="flow" style="{_colours(dark)}">{body}<style>{STYLE}</style></div>'
 
 
@@ -161,7 +170,8 @@ def steps_table(steps: Sequence[Step], layers: int, *, dark: bool = False) -> st
         headings["layer"] = "In the only layer"
     rows: list[str] = []
     for part, heading in headings.items():
-        rows += [f'<tr><th colspan="4">{heading}</th></tr>'] + [_row(step) for step in steps if step.part == part]
+        inside = [_row(step) for step in steps if step.part == part]
+        rows += [f'<tr><th colspan="4">{heading}</th></tr>', *inside] if inside else []
     titles = "".join(f"<th>{title}</th>" for title in ("Step", "Axes", "Shape", "Parameters"))
     table = f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     return f'<div class="steps" style="{_colours(dark)}">{table}<style>{TABLE_STYLE}</style></div>'
@@ -174,7 +184,8 @@ def _row(step: Step) -> str:
 
 
 def _title(step: Step) -> str:
-    return step.what[:1].upper() + step.what[1:]
+    what = TITLES.get(step.what, step.what)
+    return what[:1].upper() + what[1:]
 
 
 def _colours(dark: bool) -> str:
@@ -246,23 +257,23 @@ def _attention_lines(part: Part, labels: Labels, bias: Step | None) -> Iterator[
         yield "queries and keys normed in each head"
     if turned:
         yield "queries and keys turned: rotary positions"
-    scores = f"scores {shapes['scores']}"
+    scores = next(step for step in part.inner if step.what.startswith("scores"))
+    yield f"{scores.what}: {_shape(scores)}"
     if bias is not None and not part.crosses:
         learned = f" ({bias.parameters:,} numbers, shared by all layers)" if bias.parameters else ""
-        scores += f" + {labels.positions}{learned}"
-    yield scores
+        yield f"plus {labels.positions}{learned}"
     yield f"mask: {'all of the other text' if part.crosses else labels.mask}; then softmax"
 
 
 def _feed_forward_lines(part: Part) -> Iterator[str]:
-    widened = next(step for step in part.inner if step.what == "widened")
+    inside = next(step for step in part.inner if step.what == "widened")
     gated = part.inner[0].what == "gate"
-    yield f"{_shape(part.norm)} → {_shape(widened)} → {_shape(part.inner[-1])}"
+    yield f"{_shape(part.norm)} → {_shape(inside)} → {_shape(part.inner[-1])}"
     if gated:
-        yield f"twice {_shape(widened)}: one is the other’s gate"
+        yield f"twice {_shape(inside)}: one is the other’s gate"
 
 
-def _end(steps: Sequence[Step]) -> Iterator[str]:
+def _end(steps: Sequence[Step], labels: Labels) -> Iterator[str]:
     last = [step for step in steps if step.part == "layer"][-1]
     for step in steps:
         if step.part != "end":
@@ -271,6 +282,8 @@ def _end(steps: Sequence[Step]) -> Iterator[str]:
         yield _box(_title(step), step.parameters)
         last = step
     yield _arrow(last)
+    if labels.ends:
+        yield f'<div class="begins">{escape(labels.ends)}</div>'
 
 
 def _bias(steps: Sequence[Step]) -> Step | None:

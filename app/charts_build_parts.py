@@ -85,7 +85,7 @@ def sharing(heads: int, groups: int, *, dark: bool = False) -> go.Figure:
 def cached_row(
     weights: Floats, query: str, keys: Sequence[str], visible: Bools, *, title: str, dark: bool = False
 ) -> go.Figure:
-    """Draw the one row that is computed for a new word, over all words so far, each of them labelled.
+    """Draw the one row that is computed for a new word, over all words so far, each labelled, on a scale to 100 %.
 
     Args:
         weights: (1, S), each between 0 and 1.
@@ -95,7 +95,7 @@ def cached_row(
         title: one line above, drawn literally.
         dark: True on a dark page.
     """
-    figure = heatmap(weights, [query], keys, visible=visible, title=title, row=0, dark=dark, size=ROW_HEIGHT)
+    figure = heatmap(weights, [query], keys, visible=visible, title=title, row=0, unit=True, dark=dark, size=ROW_HEIGHT)
     step = -(-len(keys) // MOST_TICKS)
     figure.layout.xaxis2.update(
         tickvals=list(range(0, len(keys), step)),

@@ -42,6 +42,7 @@ class BuildChoices:
     biases: bool | None = None
     output: str | None = None  # the head: "tied", "own" or "none"
     qk_norm: bool | None = None
+    looked_at: str = "decoder"  # or "encoder": which half of an encoder–decoder is drawn and listed
     own_kind: str = ""  # which attention of the untrained model is drawn; "" lets the page choose
     own_layer: int = 0
     own_head: int = 0
@@ -79,6 +80,7 @@ BUILD_PARAMETERS: dict[str, Parameter] = {
     "biases": Parameter("biases", read_flag, write_flag),
     "output": Parameter("output", matching("tied|own|none")),
     "qk_norm": Parameter("qknorm", read_flag, write_flag),
+    "looked_at": Parameter("look", matching("decoder|encoder")),
     "own_kind": Parameter("ownkind", matching("encoder|decoder|cross")),
     "own_layer": Parameter("ownlayer", whole(MOST_LAYERS - 1)),
     "own_head": Parameter("ownhead", whole(MOST_HEADS - 1)),

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from app.build_code import parts_of
 from app.build_numbers import MOST_WORDS, _facts, layers_run
 from app.build_words import bytes_text
-from engine import PRESETS
-from tests.app_pages import errors, figures, hover_names, opened, plain, protos, said, title_of, typed
+from app.positions_words import ENCODINGS
+from tests.app_pages import choice, errors, figures, hover_names, opened, plain, protos, said, title_of, typed
 from tests.test_build_plan import KNOWN, plan
 
 OWN_TOTAL = 162_624
@@ -53,8 +53,16 @@ def test_a_known_model_says_its_count_on_the_page(name: str):
     test = opened("build", start=name)
     assert errors(test) == []
     assert f"with {KNOWN[name]:,} parameters" in headline(test)
-    assert f"The nearest known model is {PRESETS[name].title} with {KNOWN[name]:,}: exactly as many" in said(test)
+    assert "nearest known model" not in said(test)
     assert test.query_params == {"start": name}
+
+
+def test_the_nearest_known_model_is_named_once_something_is_changed():
+    """Another mask takes no parameters, so GPT-2 is still as large as GPT-2."""
+    assert "The nearest known model is GPT-2 with 124,439,808: exactly as many" in said(
+        opened("build", start="gpt2", sees="both")
+    )
+    assert "The nearest known model is Course classifier with 1,069,570: this one has 0.15 ×" in said(opened("build"))
 
 
 def test_a_start_sets_every_switch_and_forgets_what_was_changed():
@@ -78,7 +86,7 @@ def test_a_start_sets_every_switch_and_forgets_what_was_changed():
     [
         ({"family": "both", "order": "alibi"}, "<span>Cross-attention</span>"),
         ({"sees": "window", "span": "2", "norm": "layer"}, "mask: only the last 2; then softmax"),
-        ({"q": "one two three", "vocabulary": "5000"}, "3 words, as numbers"),
+        ({"q": "one two three", "vocabulary": "5000"}, "3 tokens, as numbers"),
     ],
     ids=str,
 )
@@ -106,7 +114,7 @@ def test_sharing_keys_and_values_divides_the_cache():
     """2 layers · 2 · G · 16 numbers: 256, 128 and 64 for 4, 2 and 1 heads."""
     for groups, numbers in (("4", 256), ("2", 128), ("1", 64)):
         text = said(opened("build", kv=groups))
-        assert f"{numbers} numbers per word, over all layers" in text
+        assert f"{numbers} numbers per token, over all layers" in text
         assert (
             f"{bytes_text(4 * numbers)} in float32 and {bytes_text(2 * numbers)} in bfloat16".replace("\u202f", " ")
             in text
@@ -114,7 +122,7 @@ def test_sharing_keys_and_values_divides_the_cache():
     assert "With multi-head attention it would be 4 times as much." in text
 
 
-def test_llama_3_keeps_an_eighth_of_a_mebibyte_per_word():
+def test_llama_3_keeps_an_eighth_of_a_mebibyte_per_token():
     """2 · 32 · 8 · 128 numbers in 2 bytes, so that 8,192 words take 1 GiB."""
     assert "256 KiB in float32 and 128 KiB in bfloat16" in said(opened("build", start="llama-3-8b"))
     assert (
@@ -131,10 +139,65 @@ def test_what_only_reads_keeps_no_cache(family: str):
 def test_sizes_that_do_not_fit_are_made_to_and_said():
     test = opened("build", queries="12", kv="3")
     assert errors(test) == []
-    assert "A width of 64 cannot be cut into 12 equal heads" in said(test)
-    assert "8 heads cannot share 3 key-value heads evenly: they share 2." in said(test)
+    assert "12 heads do not divide a width of 64, so there are 8." in said(test)
+    assert "8 heads cannot share 3 key-value heads evenly, so there are 2." in said(test)
     assert test.query_params == {"queries": "8", "kv": "2"}
     assert "cannot" not in said(test.run())
+
+
+def test_heads_that_nobody_chose_come_back():
+    """12 heads of GPT-2 do not divide 1,024; they are its own again as soon as they fit."""
+    test = opened("build", start="gpt2")
+    boxed(test, "Width").set_value(1024).run()
+    assert boxed(test, "Heads").value == 8
+    for shown in (test, test.run()):
+        assert "12 heads do not divide a width of 1,024, so there are 8." in said(shown)
+    assert test.query_params == {"start": "gpt2", "width": "1024"}
+    boxed(test, "Width").set_value(768).run()
+    assert (boxed(test, "Heads").value, boxed(test, "Key-value heads").value) == (12, 12)
+    assert "do not divide" not in said(test)
+
+
+def test_an_encoder_and_decoder_can_both_be_looked_at():
+    """The toggle changes diagram and table, and a link keeps it; other families have none."""
+    test = opened("build", family="both", sees="window", span="3")
+    assert "mask: only the last 3; then softmax" in diagram(test)
+    choice(test, "looked_at").set_value("encoder").run()
+    assert errors(test) == []
+    assert "mask: up to 2 on either side; then softmax" in diagram(test)
+    assert "Cross-attention" not in diagram(test)
+    assert "goes into every cross-attention of the decoder" in diagram(test)
+    assert not any("other text" in proto.body for proto in protos(test, "html") if 'class="steps"' in proto.body)
+    assert test.query_params["look"] == "encoder"
+    assert not any(group.key == "looked_at" for group in opened("build", look="encoder").get("button_group"))
+
+
+def test_the_masks_of_both_halves_are_named():
+    test = opened("build", family="both")
+    assert (
+        "As the family has it: encoder both ways, decoder only the past" in boxed(test, "Mask: who sees whom").options
+    )
+    assert "That is: encoder both ways, decoder only the past." in said(test)
+
+
+def test_a_word_is_a_token_here_and_positions_are_called_as_on_their_page():
+    test = opened("build", order="relative")
+    assert "Here every word counts as one token." in said(test)
+    assert "T tokens, S tokens looked at" in said(test)
+    assert boxed(test, "Positions").options[4] == ENCODINGS["relative"].name
+    assert "plus T5 buckets (" in diagram(test)
+    assert "Here every word counts" not in said(opened("build", family="vision"))
+
+
+def test_all_maps_have_one_scale():
+    """Up to 100 %, so that rows of one, two and three words are told apart; and up to 20 words all are labelled."""
+    test = opened("build", step="1", q="a b c d e f g h i j k l m n o p")
+    for start in ("layer 0, head 0, untrained", "step 1", "all words read at once"):
+        made = figure(test, start)
+        assert {trace["zmax"] for trace in made["data"] if trace.get("hoverongaps") is False} == {100}
+        assert len(made["layout"]["xaxis2"]["ticktext"]) == len(made["layout"]["xaxis"]["ticktext"])
+    assert "The colours of all maps here go from 0 to 100 %" in said(test)
+    assert "The outlined row is" in said(test)
 
 
 BAD = {
@@ -200,7 +263,7 @@ def test_any_sentence_is_read_by_words_and_shown_literally(sentence: str, count:
     test = opened("build", q=sentence[:2000])
     assert errors(test) == []
     if count is not None:
-        assert f"{count} word{'s' * (count > 1)}, as numbers" in diagram(test)
+        assert f"{count} token{'s' * (count > 1)}, as numbers" in diagram(test)
     for proto in protos(test, "html"):
         assert "<b>" not in proto.body
     assert not any("<b>" in str(element.value) for element in test.markdown)
@@ -229,6 +292,11 @@ def test_the_mask_is_drawn_before_anything_is_learned():
     assert not np.isnan(cells(figure(opened("build", sees="both"), "layer 0, head 0, untrained"))).any()
 
 
+def test_scores_that_nothing_divides_make_an_untrained_row_uneven():
+    assert "The scores are not divided by √D here" in said(opened("build", start="t5-small", depth="1"))
+    assert "not divided" not in said(opened("build", start="gpt2", depth="1"))
+
+
 def test_a_window_hides_what_is_far():
     shown = cells(figure(opened("build", sees="window", span="2"), "layer 0, head 0, untrained"))
     assert (~np.isnan(shown)).sum(axis=1).tolist() == [1] + [2] * (len(shown) - 1)
@@ -239,7 +307,7 @@ def test_untrained_weights_are_called_so_and_audited():
     assert "Untrained, random weights (seed 0)" in text
     assert re.search(r"audit \d(\.\d)?e-\d\d, all rows", text)
     assert "vocabulary cut to the 11 different words, the only ones it reads" in text
-    assert "she sees 9 of 12 words. Spread evenly, each would get 11.11 %" in text
+    assert "The outlined row is she, which sees 9 of 12 words. Spread evenly, each would get 11.11 %" in text
 
 
 def test_a_layer_that_was_not_run_falls_back_with_a_note():
@@ -282,6 +350,8 @@ def test_reading_the_sentence_is_step_nought():
         ({"sees": "both"}, "No cache here"),
         ({"output": "none"}, "without a head there are no scores"),
         ({"family": "encoder"}, "an encoder reads"),
+        ({"family": "classifier"}, "a classifier reads"),
+        ({"family": "both", "sees": "both"}, "where its decoder’s words see later ones"),
         ({"order": "learned", "places": "12"}, "there is no room to write"),
     ],
     ids=str,

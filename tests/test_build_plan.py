@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from app.build_cache import kept
 from app.build_numbers import _facts, drawn, facts_of, words_of
-from app.build_panels import labels_of
+from app.build_panels import labels_of, where_most
 from app.build_plan import Plan, plan_of, snippet
+from app.build_reach import family_sentences, part_masks
 from app.build_words import bytes_text, group_label, mask_words, times_text
 from app.charts_build import block_diagram
 from app.view import View
@@ -84,7 +86,7 @@ def test_one_layer_stands_for_all(name: str):
         ({"kv_heads": 4}, "<span>Multi-head attention, 4 heads</span>"),
         ({"kv_heads": 1}, "keys, values 1 × 12 × 16"),
         ({"depth": 5}, "<span>× 5 layers</span>"),
-        ({"word_order": "alibi"}, "scores 4 × 12 × 12 + ALiBi"),
+        ({"word_order": "alibi"}, "plus ALiBi<"),
         ({"word_order": "learned"}, "<span>+ learned positions</span>"),
         ({"sees": "both"}, "mask: both ways; then softmax"),
         ({"qk_norm": True}, "queries and keys normed in each head"),
@@ -134,8 +136,26 @@ def test_a_switch_changes_the_parts_that_it_concerns(changed: dict[str, Any], pa
 def test_rotary_positions_get_heads_of_an_even_width():
     made, notes = plan_of(BuildChoices(width=6, query_heads=6))
     assert made.query_heads == 3
-    assert "of an even width, which rotary positions need" in notes[0]
+    why = "6 heads of width 1 cannot turn all their numbers in pairs, as rotary positions do, so there are 3."
+    assert notes["query_heads"] == why
     assert plan(width=6, query_heads=6, word_order="none").query_heads == 6
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"start": "gpt2", "width": 1024}, ["12 heads do not divide a width of 1,024, so there are 8."]),
+        ({"query_heads": 3, "width": 2}, [
+            "3 heads do not divide a width of 2, so there is 1.",
+            "1 head cannot share 2 key-value heads evenly, so there is 1.",
+        ]),
+        ({"kv_heads": 3}, ["4 heads cannot share 3 key-value heads evenly, so there are 2."]),
+        ({"start": "gpt2"}, []),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_heads_that_do_not_fit_say_why(choices: dict[str, Any], said: list[str]):
+    assert list(plan_of(BuildChoices(**choices))[1].values()) == said
 
 
 def test_multi_head_attention_stays_multi_head():
@@ -186,6 +206,98 @@ def test_words_for_numbers():
     ]  # fmt: skip
     assert [times_text(ratio) for ratio in (0.8049, 12.3, 1234.0)] == ["0.8", "12", "1,234"]
     assert mask_words("encoder", "window", 4) == "up to 3 on either side"
+
+
+HALVES = {"embedding": 1, "end": 1}
+
+
+@pytest.mark.parametrize("choices", [
+    {"start": "t5-small"}, {"start": "bart-base"}, {"family": "both"},
+    {"family": "both", "norm_place": "post", "word_order": "learned", "output": "own"},
+], ids=str)  # fmt: skip
+def test_both_halves_together_are_the_whole(choices: dict[str, Any]):
+    """The steps of encoder and decoder, L times a layer, with the token embedding once."""
+    made = plan(**choices)
+    facts = _facts(made.make, made.config, 5)
+    total = sum(
+        step.parameters * HALVES.get(step.part, made.depth) for half in (facts.steps, facts.reading) for step in half
+    )
+    assert total - facts.parts["token embedding"] == facts.total
+
+
+def test_only_an_encoder_and_decoder_have_two_halves():
+    made = plan()
+    facts = _facts(made.make, made.config, 5)
+    assert facts.reading == ()
+    assert facts.crossed == 0
+
+
+def test_the_other_text_is_kept_once():
+    """2 · 6 layers · 8 heads · 64 numbers per token of the text that T5-small reads; half as many heads, half of it."""
+    for heads in (8, 4):
+        made = plan(start="t5-small", kv_heads=heads)
+        facts = _facts(made.make, made.config, 5)
+        assert facts.crossed == 2 * 6 * heads * 64
+        text = f"are kept as well, made once: **{facts.crossed:,} numbers per token of that text**, which do not grow"
+        assert text in kept(made, facts)
+
+
+def test_a_window_lets_a_rolling_cache_drop_the_rest():
+    """2 · 2 · 2 · 16 numbers in 2 bytes for each of the last 4, and nothing of it without a window."""
+    made = plan(sees="window", span=4)
+    text = kept(made, _facts(made.make, made.config, 5))
+    assert "These numbers are for keeping all. Only the last 4 tokens are ever read" in text
+    assert f"never grows beyond {bytes_text(4 * 2 * 128)} in bfloat16" in text
+    assert "rolling" not in kept(plan(), _facts(made.make, made.config, 5))
+
+
+@pytest.mark.parametrize(
+    ("choices", "words", "never"),
+    [
+        ({}, "reads only what came before: so it can write", "both ways"),
+        ({"sees": "past"}, "reads only what came before: so it can write", "both ways"),
+        ({"sees": "both"}, "Under this mask it reads both ways", "can write"),
+        ({"sees": "window", "span": 4}, "sees only the last 4 words: so it can write", "both ways"),
+        ({"sees": "window", "span": 1}, "sees only the newest word: so it can write", "last 1"),
+        ({"output": "none"}, "without a head gives one vector per word. It reads only what came before; it scores no",
+         "can write"),
+        ({"family": "encoder"}, "It reads both ways: every word sees every other.", "past"),
+        ({"family": "encoder", "sees": "past"}, "Under this mask it reads only the past", "both ways"),
+        ({"family": "classifier", "sees": "window", "span": 4}, "sees up to 3 others on either side", "both ways"),
+        ({"family": "encoder", "sees": "window", "span": 1}, "a word sees only itself", "both ways"),
+        ({"family": "vision"}, "every patch sees every other", "every word"),
+        ({"family": "vision", "sees": "past"}, "a patch sees itself and what came before it", "both ways"),
+        ({"family": "both"}, "The encoder reads both ways, the decoder only what came before: so it can write",
+         "Under this mask"),
+        ({"family": "both", "sees": "both"}, "both read both ways", "can write"),
+        ({"family": "both", "sees": "past"}, "both read only what came before: so it can write", "both ways"),
+        ({"family": "both", "sees": "window", "span": 4},
+         "the encoder sees up to 3 on either side, one of the decoder only the last 4: so it can write", "both ways"),
+        ({"family": "both", "output": "none"}, "a **decoder** reads another", "can write"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_it_is_said_to_read_follows_from_its_mask(choices: dict[str, Any], words: str, never: str):
+    text = family_sentences(plan(**choices))
+    assert words in text
+    assert never not in text
+
+
+def test_the_mask_of_two_halves_names_both():
+    assert part_masks(plan(family="both")) == "encoder both ways, decoder only the past"
+    assert part_masks(plan(family="both", sees="past")) == "both halves only the past"
+    assert part_masks(plan(family="both", sees="window", span=3)) == (
+        "encoder up to 2 on either side, decoder only the last 3"
+    )
+
+
+def test_the_largest_share_is_most_only_above_half():
+    """73,728 of 162,624 are 45 %; with a vocabulary of 5,000 the token embedding has 77 %."""
+    made = plan()
+    facts = _facts(made.make, made.config, 5)
+    assert where_most(made, facts).startswith("The largest share, 45\u202f%, is in the feed-forward: its matrices are")
+    made = plan(vocabulary=5000)
+    assert where_most(made, _facts(made.make, made.config, 5)).startswith("Most, 76\u202f%, are in the token embedding")
 
 
 def test_a_blank_sentence_is_refused_by_the_numbers():

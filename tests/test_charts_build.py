@@ -74,8 +74,8 @@ def test_the_numbers_in_the_boxes_are_all_the_parameters(positions: Any):
         ("learned", "<span>+ POSITIONS</span>"),
         ("sinusoidal", "<span>+ POSITIONS</span>"),
         ("rotary", "queries and keys turned: rotary positions"),
-        ("alibi", "scores 4 × 5 × 5 + POSITIONS<"),
-        ("relative", "scores 4 × 5 × 5 + POSITIONS (128 numbers, shared by all layers)"),
+        ("alibi", 'plus POSITIONS</div><div class="line">mask'),
+        ("relative", "plus POSITIONS (128 numbers, shared by all layers)<"),
     ],
 )
 def test_positions_are_drawn_where_they_enter(positions: Any, text: str):
@@ -98,8 +98,8 @@ def test_a_gate_is_drawn_as_a_second_copy():
 
 
 def test_labels_are_never_markup():
-    html = drawn(labels=replace(LABELS, norm="<b>n</b>", attention="<i>", begins="<s>", aside="a & b"))
-    for tag in ("<b>", "<i>", "<s>"):
+    html = drawn(labels=replace(LABELS, norm="<b>n</b>", attention="<i>", begins="<s>", aside="a & b", ends="<u>"))
+    for tag in ("<b>", "<i>", "<s>", "<u>"):
         assert tag not in html
     assert "a &amp; b" in html
 
@@ -117,7 +117,42 @@ def test_the_table_lists_every_step_under_its_place():
     assert html.count('class="fleeting"') == 2
     assert "In each of the 3 layers" in html
     assert "In the only layer" in steps_table(made, 1)
-    assert "<td>Scores q · k</td><td>H × T × S</td><td>4 × 5 × 5</td><td></td>" in html
+    assert "<td>Scores q · k / √D</td><td>H × T × S</td><td>4 × 5 × 5</td><td></td>" in html
+
+
+def test_the_table_says_nothing_of_wide_and_narrow():
+    """The inside of a feed-forward layer may be narrower than the width, 8 here against 16."""
+    html = steps_table(steps(Decoder, replace(SMALL, feed_forward=8, activation="swiglu"), 5), 3)
+    assert "idened" not in html
+    assert "arrowed" not in html
+    assert "<td>Feed-forward, inside</td><td>T × F</td><td>5 × 8</td>" in html
+    assert "<td>Feed-forward, its gate</td>" in html
+    assert "<td>Feed-forward, back to the width</td><td>T × C</td><td>5 × 16</td>" in html
+
+
+def test_a_part_without_steps_has_no_heading():
+    """After post-norm nothing comes behind the layers of an encoder."""
+    config = replace(SMALL, norm_place="post", final_norm=False, head="none")
+    assert "After the layers" not in steps_table(steps(Decoder, config, 5), 3)
+    assert "After the layers" in steps_table(steps(Decoder, SMALL, 5), 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("gpt2", '<div class="line">scores q · k / √D: 12 × 5 × 5</div>'),
+        ("t5-small", 'scores q · k, not divided by √D: 8 × 5 × 5</div><div class="line">plus POSITIONS (256 numbers'),
+    ],
+)
+def test_the_diagram_divides_where_the_model_does(name: str, line: str):
+    known = PRESETS[name]
+    assert line in block_diagram(steps(known.make, replace(known.config, layers=1), 5), LABELS)
+
+
+def test_where_an_encoder_goes_stands_at_its_end():
+    html = block_diagram(steps(EncoderDecoder, SMALL, 5, reading=True), replace(LABELS, ends="ELSEWHERE"))
+    assert "ELSEWHERE" in html.split('class="arrow"')[-1]
+    assert "Cross-attention" not in html
 
 
 def test_bars_are_as_long_as_their_numbers():
@@ -160,6 +195,7 @@ def test_heads_that_cannot_be_shared_evenly_are_refused(heads: int, groups: int)
 def test_a_cached_row_labels_its_words_literally():
     figure = cached_row(np.full((1, 3), 1 / 3), "x", ["<b>", "$a$", "c"], np.ones((1, 3), dtype=bool), title="t")
     assert list(figure.layout.xaxis2.ticktext) == ["&lt;b&gt;", "&#36;a&#36;", "c"]
+    assert {trace.zmax for trace in figure.data if getattr(trace, "hoverongaps", None) is False} == {100}
 
 
 def test_every_known_model_can_be_drawn():
