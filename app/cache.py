@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
+from app.cost_bench import Bench
 from engine import Entry, Mask, Model, ModelError, Policy, Trace, load, models
 
 MODELS_KEPT = 3
@@ -114,3 +115,9 @@ def trace(name: str, sentence: str, mask: Mask, target: str = "") -> Trace:
 def derived(key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
     """Keep what was computed from a trace, under a key that names the trace and the choices."""
     return _store().get(("derived", key), make, size)
+
+
+@st.cache_resource(show_spinner=False)
+def bench() -> Bench:
+    """The one place where measurements are made, whoever asks; it holds the last one's few points."""
+    return Bench()

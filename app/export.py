@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 
 from app.charts_inputs import Bools, Floats, checked_values
@@ -68,6 +68,15 @@ def csv_of(
             _without([row, query, column, key, numbers[row][column], hidden[row][column], *extra], skipped)
             for column, key in enumerate(right)
         )
+    return sheet.getvalue()
+
+
+def rows_csv(header: Sequence[str], rows: Iterable[Sequence[str | int | float | None]]) -> str:
+    """Write any table as CSV (RFC 4180); numbers as they are, None as an empty cell."""
+    sheet = io.StringIO(newline="")
+    writer = csv.writer(sheet, lineterminator="\r\n")
+    writer.writerow([_cell(name) for name in header])
+    writer.writerows([_cell(value) for value in row] for row in rows)
     return sheet.getvalue()
 
 

@@ -26,7 +26,7 @@ from app import cache, shell, state
 from app.controls import controls, model_names, sentence_bar
 from engine.errors import EngineError
 
-PAGES = {"explore": "Explore", "masks": "Masks", "positions": "Positions", "build": "Build"}
+PAGES = {"explore": "Explore", "masks": "Masks", "positions": "Positions", "build": "Build", "cost": "Cost"}
 OF_A_MODEL = frozenset({"Explore", "Masks"})  # the others read the sentence alone, so they don't wait for a model
 
 # No sections yet: on top they become menus, which would hide the pages behind a click.

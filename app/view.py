@@ -24,6 +24,7 @@ from app.parameters import (
     write_place,
 )
 from app.view_build import BUILD_PARAMETERS, BuildChoices
+from app.view_cost import COST_PARAMETERS, CostChoices
 from app.view_positions import POSITIONS_PARAMETERS, PositionsChoices
 from engine.tokens import Group
 
@@ -34,7 +35,7 @@ TEXTS = frozenset({"sentence", "target"})  # what a reader types
 
 
 @dataclass(frozen=True)
-class View(PositionsChoices, BuildChoices):
+class View(PositionsChoices, BuildChoices, CostChoices):
     """Everything a link reproduces; layers, heads, words and tokens count from 0."""
 
     sentence: str = OPENING.sentence
@@ -197,4 +198,5 @@ PARAMETERS = {
     "lesson": Parameter("lesson", matching("causal|bidirectional|prefix|window")),
     **POSITIONS_PARAMETERS,
     **BUILD_PARAMETERS,
+    **COST_PARAMETERS,
 }

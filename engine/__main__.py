@@ -3,6 +3,7 @@
 python -m engine attend "SENTENCE" --model minilm --layer 5 --head 8 --mask causal --word she
 python -m engine models
 python -m engine count llama-3-8b
+python -m engine cost llama-3-8b --tokens 8192 --dtype bfloat16
 """
 
 from __future__ import annotations
@@ -18,10 +19,22 @@ from math import isfinite
 from typing import Any, NoReturn
 
 from engine.catalogue import Entry, Policy, load, models
+from engine.cost import (
+    BYTES,
+    Job,
+    flops,
+    kv_cache_bytes,
+    overtaking,
+    parameter_bytes,
+    score_bytes,
+    score_bytes_at_once,
+    softmax_steps,
+)
 from engine.errors import EngineError, TextError
 from engine.masks import Mask
 from engine.presets import PRESETS, Preset, build, count_parameters, preset
 from engine.sites import KINDS, Kind
+from engine.sizes import Sizes, sizes_of, sizes_of_preset
 from engine.tokens import Group, group_tokens, group_words, pool_words
 from engine.trace import Trace
 
@@ -68,11 +81,21 @@ def _parser() -> argparse.ArgumentParser:
     count = commands.add_parser("count", help="count a known model's parameters, by part")
     count.add_argument("preset", nargs="?", help=f"{', '.join(PRESETS)}; none lists them all")
     count.set_defaults(command=_count)
+    cost = commands.add_parser("cost", help="what reading or writing costs, in operations and bytes")
+    cost.add_argument("model", help="a preset of `count`, or what `attend` can load")
+    cost.add_argument("--tokens", type=int, default=1024, help="how long the text is")
+    cost.add_argument("--batch", type=int, default=1, help="how many such texts")
+    cost.add_argument("--write", action="store_true", help="one more token, with a cache of the others")
+    cost.add_argument("--training", action="store_true", help="gradients as well")
+    cost.add_argument("--visible-only", action="store_true", help="count only pairs that the mask shows")
+    cost.add_argument("--kv-heads", type=int, help="as if so many key-value heads were shared")
+    cost.add_argument("--dtype", default="float32", choices=list(BYTES), help="what numbers are stored in")
+    cost.set_defaults(command=_cost, device="cpu", download=False)
     for command in (attend, listing):
         command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
         command.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16")
         command.add_argument("--download", action="store_true", help="allow the hub to be asked")
-    for command in (attend, listing, count):
+    for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
@@ -186,8 +209,61 @@ def _count_as_text(known: Preset, parts: dict[str, int]) -> str:
     return "\n".join([head, *lines, f"{size}; sizes from {known.source}"])
 
 
+def _cost(options: argparse.Namespace) -> str:
+    if options.model in PRESETS:
+        sizes = sizes_of_preset(preset(options.model))
+    else:
+        sizes = sizes_of(load(options.model, device="cpu", policy=_policy(options)))
+    if options.kv_heads is not None:
+        sizes = sizes.sharing(options.kv_heads)
+    job = Job(
+        options.tokens, options.batch, "write" if options.write else "read", options.training, options.visible_only
+    )
+    answer = {
+        "model": options.model,
+        "tokens": job.tokens,
+        "batch": job.batch,
+        "step": job.step,
+        "training": job.training,
+        "counted": "pairs that the mask shows" if job.visible_only else "all pairs",
+        "dtype": options.dtype,
+        "flops": (counted := dict(flops(sizes, job))),
+        "flops_total": sum(counted.values()),
+        "softmax_operations": softmax_steps(sizes, job),
+        "score_bytes": score_bytes(sizes, job, options.dtype),
+        "score_bytes_one_layer": score_bytes_at_once(sizes, job, options.dtype),
+        "kv_cache_bytes": kv_cache_bytes(sizes, job, options.dtype),
+        "parameter_bytes": parameter_bytes(sizes, options.dtype),
+        "parameters": sizes.parameters,
+        "attention_overtakes_at": overtaking(sizes, job),
+        "notes": [sizes.note] if sizes.note else [],
+    }
+    return _as_json(answer) if options.json else _cost_as_text(sizes, answer)
+
+
+def _cost_as_text(sizes: Sizes, answer: dict[str, Any]) -> str:
+    total = answer["flops_total"]
+    what = "one more token after" if answer["step"] == "write" else "training on" if answer["training"] else "reading"
+    lines = [f"{sizes.name}, {what} {answer['tokens']:,} tokens × {answer['batch']:,}, {answer['dtype']}"]
+    lines += [
+        f"  {count:>26,} FLOP {_part_of_all(count / total):>6}  {part}" for part, count in answer["flops"].items()
+    ]
+    lines.append(f"  {total:>26,} FLOP         in all, counting {answer['counted']}")
+    amounts = {
+        "weights of every layer, if they are kept": "score_bytes",
+        "weights of one layer": "score_bytes_one_layer",
+        "cache of keys and values": "kv_cache_bytes",
+        "parameters": "parameter_bytes",
+    }
+    lines += [f"  {answer[name]:>26,} B  ({answer[name] / 2**30:,.3f} GiB)  {title}" for title, name in amounts.items()]
+    length = answer["attention_overtakes_at"]
+    never = "scores and mixing never cost as much as the rest of the layers"
+    there = f"scores and mixing cost as much as the rest of the layers from {length:,} tokens on" if length else never
+    return "\n".join([*lines, there, *answer["notes"]])
+
+
 def _part_of_all(share: float) -> str:
-    return "<0.1%" if share < 0.0005 else f"{share:.1%}"
+    return "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def _find(groups: Sequence[Group], word: str | None) -> int:

@@ -243,6 +243,8 @@ def _softmax(scores: Tensor, sinks: Tensor | None) -> Tensor:
 
 def _sdpa(call: Call) -> Tensor:
     mask, causal = call.visibility.tensor, call.visibility.causal
+    if call.queries == 1:
+        causal = False  # a single query stands at the last key, so it sees them all
     # SDPA takes the causal rule only alone, and only for a square: it would put the first query at the first key.
     if causal and (mask is not None or call.bias is not None or call.queries != call.keys):
         mask, causal = call.visible(), False

@@ -93,14 +93,22 @@ def rebuilt(module: PreTrainedModel) -> Rebuilt:
     Raises:
         ModelError: our parts cannot do what the model does, or a weight of theirs or ours is left over.
     """
-    family = _family_of(module.config)
-    make, config = config_from(module.config)
-    theirs = _weights_of(module)
-    config = replace(config, **_on_top(family.names, theirs))
+    family, theirs = _family_of(module.config), _weights_of(module)
+    make, config = rebuilt_config(module)
     with torch.device("meta"):
         model = make(config)
     model.load_state_dict(_moved(model.state_dict(), theirs, family), assign=True)
     return model.eval()
+
+
+def rebuilt_config(module: PreTrainedModel) -> tuple[type[Rebuilt], Config]:
+    """Say which of our classes a model is, and its sizes, with what sits on top of its layers.
+
+    Raises:
+        ModelError: our parts cannot do what the model does.
+    """
+    make, config = config_from(module.config)
+    return make, replace(config, **_on_top(_family_of(module.config).names, _weights_of(module)))
 
 
 def _family_of(config: PreTrainedConfig) -> Family:

@@ -15,7 +15,7 @@ from app import cache
 from tests.conftest import ROOT
 
 MODEL_PAGES = ("explore", "masks")
-PAGES = (*MODEL_PAGES, "positions", "build")
+PAGES = (*MODEL_PAGES, "positions", "build", "cost")
 
 
 def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, /, **parameters: Any) -> AppTest:

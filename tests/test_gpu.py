@@ -5,6 +5,7 @@ import torch
 
 from engine import HuggingFaceModel, Mask
 from engine.catalogue import load_huggingface
+from tests.benchmarks.gpu import LENGTHS, long_texts
 
 pytestmark = pytest.mark.gpu
 SENTENCE = "The shopkeeper gave the customer a discount because she was a regular"
@@ -39,3 +40,11 @@ def test_a_batch_and_the_overview_work_there(on_gpu: HuggingFaceModel) -> None:
     torch.testing.assert_close(short.weights(5), on_gpu.run("hello there").weights(5), atol=1e-4, rtol=0)
     assert long.overview(pixels=64).shape == (6, 12, 64, 64)
     assert long.audit().passed
+
+
+def test_recording_costs_next_to_nothing_at_128k_tokens() -> None:
+    """A Llama-shaped stack in bfloat16: the ratios of `python -m tests.benchmarks gpu`, with room for a busy device."""
+    ratios = {(row.what, row.tokens): row.value for row in long_texts()}
+    for tokens in LENGTHS:
+        assert ratios["recorded over plain, time", tokens] <= 1.15
+        assert ratios["256 rows of one head over the run", tokens] <= 0.1

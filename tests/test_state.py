@@ -12,9 +12,10 @@ from streamlit.testing.v1 import AppTest
 from app.examples import examples
 from app.view import MAX_CHARACTERS, PARAMETERS, View, from_address, locate, opening_view, place, to_address
 from app.view_build import BuildChoices
+from app.view_cost import CostChoices
 from app.view_positions import PositionsChoices
 from engine.tokens import Group, split_words
-from tests.view_choices import BUILD_CHOICES, POSITIONS_CHOICES
+from tests.view_choices import BUILD_CHOICES, COST_CHOICES, POSITIONS_CHOICES
 
 MODELS = ("minilm", "org/name", "/models/my folder")
 
@@ -46,6 +47,7 @@ views = st.builds(
     lesson=st.sampled_from(["causal", "bidirectional", "prefix", "window"]),
     **POSITIONS_CHOICES,
     **BUILD_CHOICES,
+    **COST_CHOICES,
 )
 
 
@@ -173,7 +175,7 @@ def test_every_field_has_a_parameter_of_its_own():
 
 def test_pages_have_choices_of_their_own():
     """No field of one page's choices hides one of another's, or one that all pages share."""
-    parts = (PositionsChoices, BuildChoices)
+    parts = (PositionsChoices, BuildChoices, CostChoices)
     names = [field.name for part in parts for field in fields(part)] + list(View.__annotations__)
     assert len(set(names)) == len(names) == len(fields(View))
 

@@ -1,4 +1,4 @@
-"""Measure speed and size: `python -m tests.benchmarks [engine] [server] [sessions] [browser]`.
+"""Measure speed and size: `python -m tests.benchmarks [part ...]`, everything by default.
 
 Prints a table and writes the same as JSON. Nothing here passes or fails: a machine that others share says little
 about the code in one run. Ratios are of things timed in turns within one run, so they hold better.
@@ -63,11 +63,32 @@ def _browser() -> list[Row]:
     return waits()
 
 
+def _recorded() -> list[Row]:
+    from tests.benchmarks.recorded import comparisons
+
+    return comparisons()
+
+
+def _peers() -> list[Row]:
+    from tests.benchmarks.peers import pages
+
+    return pages()
+
+
+def _gpu() -> list[Row]:
+    from tests.benchmarks.gpu import long_texts
+
+    return long_texts()
+
+
 PARTS: dict[str, Callable[[], list[Row]]] = {
     "engine": _engine,
     "server": _server,
     "sessions": _sessions,
     "browser": _browser,
+    "recorded": _recorded,
+    "bertviz": _peers,
+    "gpu": _gpu,
 }
 
 if __name__ == "__main__":
