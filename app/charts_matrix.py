@@ -180,11 +180,7 @@ def scores_figure(
     figure = map_figure(queries, keys, title=title, dark=dark, size=size, width=width, row=row)
     gap = _gap(scores)
     if not seen.all():
-        cell = cells_pixels(size, width) / max(shape)
-        writes = cell >= LEAST_INFINITY
-        _add_masked(figure, seen, "%{y} · %{x} −∞ (masked)", dark=dark, gap=gap, hatch=not writes)
-        if writes:
-            _write_infinities(figure, ~seen, min(10.0, round(cell / 1.55, 1)), dark)
+        _add_infinities(figure, seen, cells_pixels(size, width) / max(shape), gap, dark)
     colours = palette.DIVERGING_DARK if dark else palette.DIVERGING_LIGHT
     stops: list[list[float | str]] = [[place, colour] for place, colour in colours]
     _add_cells(figure, shown, (-reach, reach), stops, "%{y} · %{x} %{z:.3f}", gap)
@@ -199,6 +195,14 @@ def scores_figure(
         meaning=meaning,
     )
     return figure
+
+
+def _add_infinities(figure: go.Figure, seen: Bools, cell: float, gap: int, dark: bool) -> None:
+    """Draw masked scores as −∞: written where a cell has room for it, in so many pixels, hatched elsewhere."""
+    writes = cell >= LEAST_INFINITY
+    _add_masked(figure, seen, "%{y} · %{x} −∞ (masked)", dark=dark, gap=gap, hatch=not writes)
+    if writes:
+        _write_infinities(figure, ~seen, min(10.0, round(cell / 1.55, 1)), dark)
 
 
 def _gap(cells: np.ndarray) -> int:
