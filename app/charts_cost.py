@@ -6,7 +6,7 @@ Dimensions: N lengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from app import palette
 from app.charts_axes import ink, literal
 from app.charts_curves import line_colour, plane
 from app.charts_inputs import checked_shape
-from app.cost_units import PREFIXES
+from app.cost_units import BINARY, PREFIXES, flop_text, time_text
 from app.phrases import SPACE
 from engine.errors import CaptureError
 
@@ -24,8 +24,7 @@ Unit = Literal["FLOP", "B", "s"]
 Role = Literal["accent", "total", "before"] | int
 Dash = Literal["solid", "dash", "dot", "dashdot"]
 MARK_LINE = 20  # pixels, for the name of one mark
-MOST_TICKS = 7
-BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB")
+LEAST_TICKS, MOST_TICKS = 3, 7
 TIMES = {-9: "1 ns", -6: "1 µs", -5: "10 µs", -4: "100 µs", -3: "1 ms", -2: "10 ms", -1: "100 ms", 0: "1 s", 1: "10 s",
          2: "100 s"}  # fmt: skip
 ROOM = 1.6  # times the largest value, and the least divided by it: the ends of the vertical axis
@@ -132,17 +131,29 @@ def _short(tick: int) -> str:
 
 
 def _ticks(unit: Unit, low: float, high: float) -> dict[str, Any]:
-    """Name a few round values between the ends."""
+    """Name a few round values between the ends: rounder ones where they are enough."""
+    inside: dict[float, str] = {}
+    for named in _round(unit):
+        inside = {value: name for value, name in named.items() if low <= value <= high}
+        if len(inside) >= LEAST_TICKS:
+            break
+    kept = list(inside)[:: -(-len(inside) // MOST_TICKS)] if inside else []
+    return {"tickmode": "array", "tickvals": kept, "ticktext": [inside[value] for value in kept]}
+
+
+def _round(unit: Unit) -> Iterator[dict[float, str]]:
+    """Give round values with their names, ever more of them."""
     if unit == "B":
-        step = 10 if high / low > 2.0**24 else 2  # each tick 1,024 times the last, or four times
-        named = {2.0**power: _binary(power) for power in range(0, 10 * len(BINARY), step)}
+        for step in (10, 2, 1):  # each tick 1,024 times the last, or four times, or twice
+            yield {2.0**power: _binary(power) for power in range(0, 10 * len(BINARY), step)}
     elif unit == "s":
-        named = {10.0**power: name.replace(" ", SPACE) for power, name in TIMES.items()}
+        yield {10.0**power: name.replace(" ", SPACE) for power, name in TIMES.items()}
+        yield {digit * 10.0**power: time_text(digit * 10.0**power) for power in TIMES for digit in (1, 2, 5)}
     else:
-        named = {1000.0**step: f"1{SPACE}{prefix}FLOP" for step, prefix in enumerate(PREFIXES)}
-    inside = [value for value in named if low <= value <= high]
-    kept = inside[:: -(-len(inside) // MOST_TICKS)] if inside else []
-    return {"tickmode": "array", "tickvals": kept, "ticktext": [named[value] for value in kept]}
+        yield {1000.0**step: f"1{SPACE}{prefix}FLOP" for step, prefix in enumerate(PREFIXES)}
+        powers = range(3 * len(PREFIXES))
+        yield {10.0**power: flop_text(10**power) for power in powers}
+        yield {digit * 10.0**power: flop_text(digit * 10**power) for power in powers for digit in (1, 2, 5)}
 
 
 def _in_rows(marks: Sequence[Mark], left: int, right: int) -> list[tuple[Mark, str]]:

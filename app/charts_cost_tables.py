@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from html import escape
 
 from app import palette
-from app.build_words import bytes_text
 from app.charts_curves import GRID_DARK, GRID_LIGHT
 from app.cost_numbers import Row
-from app.cost_units import bytes_both, flop_text, times
+from app.cost_units import bytes_both, bytes_text, flop_text, times, tokens_text
 from app.phrases import percent
 
 STYLE = """
@@ -23,6 +22,9 @@ STYLE = """
 .costs td{text-align:right;padding:.3rem .4rem .3rem 1rem;border-top:1px solid var(--hair);white-space:nowrap}
 .costs .group th{font-weight:600;color:var(--ink);padding-top:.9rem}
 .costs .sum td{font-weight:600}
+.costs .unbuilt td{color:var(--soft)}
+.costs .unbuilt td s{text-decoration-thickness:1px}
+.costs .chosen td{color:var(--accent);font-weight:600}
 .costs .square td:last-child{color:var(--accent);font-weight:600}
 @media (max-width:640px){.costs tr>:nth-child(2),.costs tr>:nth-child(4),.costs tr>:nth-child(5){display:none}
 .costs td:first-child{white-space:normal}}
@@ -30,18 +32,23 @@ STYLE = """
 STEEP = 1.05  # times what the whole grows by: what grows faster than that is set apart
 
 
-def cost_table(rows: Sequence[Row], tokens: int, *, dark: bool = False) -> str:
+def cost_table(rows: Sequence[Row], tokens: int, *, mean: bool = False, thing: str = "text", dark: bool = False) -> str:
     """Draw operations and memory, each at n tokens and at 2n.
 
     Args:
         rows: operations first, then bytes.
         tokens: n.
+        mean: whether layers differ, so that what one of them costs is a mean.
+        thing: what is read, a "text" or an "image".
         dark: True on a dark page.
 
     Returns:
         HTML with its own colours; the exact number of each cell is its title.
     """
-    heads = ("", "one layer", f"model, {tokens:,} tokens", "share", f"{2 * tokens:,} tokens", "twice the text costs")
+    one = "one layer, on average" if mean else "one layer"
+    heads = (
+        "", one, f"model, {tokens_text(tokens)}", "share", tokens_text(2 * tokens), f"twice the {thing} costs",
+    )  # fmt: skip
     titles = "".join(f"<th>{escape(head)}</th>" for head in heads)
     body: list[str] = []
     for unit, heading in (("FLOP", "Operations"), ("B", "Memory")):
@@ -53,23 +60,31 @@ def cost_table(rows: Sequence[Row], tokens: int, *, dark: bool = False) -> str:
 
 def _row(row: Row) -> str:
     cells = [
-        f"<td>{escape(row.name[:1].upper() + row.name[1:])}</td>",
-        "<td>–</td>" if row.per_layer is None else _cell(row.per_layer, row.unit),
-        _cell(row.whole, row.unit),
+        f"<td>{_named(row)}</td>",
+        "<td>–</td>" if row.per_layer is None else _cell(row.per_layer, row),
+        _cell(row.whole, row),
         f"<td>{'' if row.share is None else percent(row.share)}</td>",
-        _cell(row.doubled, row.unit),
+        _cell(row.doubled, row),
         f"<td>{'–' if row.factor is None else '× ' + times(row.factor)}</td>",
     ]
-    steep = row.factor is not None and row.factor > 2 * STEEP and not row.is_sum
-    kind = " ".join(name for name, holds in (("sum", row.is_sum), ("square", steep)) if holds)
+    steep = row.factor is not None and row.factor > 2 * STEEP and not row.is_sum and row.held
+    kinds = {"sum": row.is_sum, "square": steep, "unbuilt": not row.held, "chosen": row.chosen}
+    kind = " ".join(name for name, holds in kinds.items() if holds)
     return f'<tr class="{kind}">{"".join(cells)}</tr>' if kind else f"<tr>{''.join(cells)}</tr>"
 
 
-def _cell(count: float, unit: str) -> str:
+def _named(row: Row) -> str:
+    name = escape(row.name[:1].upper() + row.name[1:])
+    return name if row.held else f"{name}: not built"
+
+
+def _cell(count: float, row: Row) -> str:
+    unit = row.unit
     exact = f"{round(count):,} {unit}"
     full = exact if unit == "FLOP" else f"{exact}, {bytes_both(round(count))}"
     shown = flop_text(count) if unit == "FLOP" else bytes_text(round(count))
-    return f'<td title="{escape(full)}">{escape(shown)}</td>'
+    text = escape(shown) if row.held else f"<s>{escape(shown)}</s>"
+    return f'<td title="{escape(full)}">{text}</td>'
 
 
 def _colours(dark: bool) -> str:

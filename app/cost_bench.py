@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+
+from streamlit import runtime
 
 from engine import Decoder, Encoder
 from engine.cost import Job, flops
 from engine.measuring import FITTED, Kernel, Measurement, Plan, Point
 from engine.sizes import Sizes
+
+
+def is_here(session: str) -> bool:
+    """Say whether a session of the app is still connected; where no app is served, nobody leaves."""
+    return not runtime.exists() or runtime.get_instance().is_active_session(session)
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,7 @@ class Seen:
         cancelled: whether somebody ended it.
         error: what went wrong, in a sentence; empty where nothing did.
         notes: what was not measured, and why, in sentences.
+        left: seconds after which it is to end by itself; 0 where it has ended, or its time is over.
     """
 
     title: str
@@ -36,6 +45,7 @@ class Seen:
     cancelled: bool
     error: str
     notes: tuple[str, ...]
+    left: int = 0
 
     def of(self, kernel: Kernel) -> list[Point]:
         """The points of one kernel, by length."""
@@ -59,10 +69,16 @@ class Bench:
 
     Args:
         begin: starts a measurement; another one in tests.
+        here: says whether a session is still looked at.
     """
 
-    def __init__(self, begin: Callable[[Plan], Measurement] = Measurement.start) -> None:
-        self._begin = begin
+    def __init__(
+        self,
+        begin: Callable[[Plan], Measurement] = Measurement.start,
+        here: Callable[[str], bool] = is_here,
+    ) -> None:
+        self._begin, self._here = begin, here
+        self._started = 0.0
         self._lock = threading.Lock()
         self._owner = ""
         self._title = ""
@@ -75,7 +91,7 @@ class Bench:
         """Begin, unless somebody is measuring; say whether it began.
 
         Args:
-            owner: who may cancel it.
+            owner: the session that may cancel it; when that is gone, anybody may.
             sizes: of the model whose layer it is.
             plan: what is to be measured.
         """
@@ -84,13 +100,13 @@ class Bench:
                 return False
             self._owner, self._title, self._plan = owner, sizes.name, plan
             self._sizes, self._cancelled = one_layer(sizes), False
-            self._held = self._begin(plan)
+            self._held, self._started = self._begin(plan), time.monotonic()
             return True
 
     def cancel(self, owner: str) -> bool:
-        """End the measurement of whoever asks; say whether it was theirs."""
+        """End the measurement, for who may; say whether that was so."""
         with self._lock:
-            if self._held is None or owner != self._owner:
+            if self._held is None or not self.may_cancel(owner):
                 return False
             held, self._cancelled = self._held, self._held.running
         held.cancel()  # which takes a moment; others may look meanwhile
@@ -100,11 +116,19 @@ class Bench:
         """Say whether the measurement is somebody's own."""
         return owner == self._owner
 
+    def may_cancel(self, owner: str) -> bool:
+        """Say whether somebody may end it: who began it, and anybody once that page is closed or was loaded anew."""
+        return owner == self._owner or not self._here(self._owner)
+
     @property
     def running(self) -> bool:
         """Whether somebody is measuring."""
         held = self._held
         return held is not None and held.running
+
+    def _left(self) -> int:
+        most = 0.0 if self._plan is None else self._plan.most_seconds
+        return max(0, math.ceil(most - (time.monotonic() - self._started)))
 
     def seen(self) -> Seen | None:
         """Look at what there is; None before the first measurement."""
@@ -114,7 +138,7 @@ class Bench:
             running = self._held.running  # before the points: what comes between is seen the next time
             return Seen(
                 self._title, self._sizes, self._plan, tuple(self._held.points()), running, self._cancelled,
-                self._held.error or "", tuple(self._held.refused),
+                self._held.error or "", tuple(self._held.refused), self._left() if running else 0,
             )  # fmt: skip
 
 

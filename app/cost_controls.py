@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import state
 from app.build_words import group_label
-from app.cost_plan import CostPlan, plan_of, titles
+from app.cost_plan import CostPlan, pairs_of, plan_of, titles
 from app.shell import literal
 from app.view_cost import MOST_TEXTS, MOST_TOKENS
 from engine.cost import BYTES
@@ -21,7 +23,8 @@ JOB_HELP = (
 )
 PAIRS_HELP = (
     "Under a causal mask half of all pairs of tokens are hidden. All pairs: everything is computed, then hidden. Only "
-    "the visible: a causal kernel may skip the hidden half, and what a window hides."
+    "the visible: a causal kernel may skip the hidden half, and what a window hides. A window that you choose begins "
+    "with that."
 )
 KERNEL_HELP = (
     "Standard builds the matrix of weights in memory. FlashAttention computes the same numbers block by block and "
@@ -57,7 +60,7 @@ def controls(plan: CostPlan) -> None:
             st.number_input("Window (tokens)", 1, MOST_TOKENS, width=EXACT, **state.mirror("cost_window"))
     with st.container(horizontal=True, vertical_alignment="bottom", key="cost_length_bar"):
         _length(plan)
-        _pick("cost_pairs", "Pairs counted", PAIRS, PAIRS_HELP)
+        _pick("cost_pairs", "Pairs counted", PAIRS, PAIRS_HELP, plan.pairs)
         st.selectbox(
             "Precision", list(BYTES), width=NARROW, help="What each number is stored in: 8, 4, 2 or 1 bytes.",
             **state.mirror("cost_dtype"),
@@ -112,20 +115,26 @@ def _length(plan: CostPlan) -> None:
     st.number_input(
         "n exactly",
         1,
-        MOST_TOKENS,
         width=EXACT,
-        **state.mirror("cost_tokens", where="exact", value=n, then=_by_length),
+        **state.mirror("cost_tokens", where="exact", value=n, then=_in_range),
     )
     if plan.sentence is not None:
         _pick("cost_from", "n follows", FROM, "As many tokens as the sentence above has, or a length of your own.")
+
+
+def _in_range() -> None:
+    """Bring a length that is longer than any that is counted back into range, and say so."""
+    if state.asked().cost_tokens > MOST_TOKENS:
+        state.note(f"Texts of up to {MOST_TOKENS:,} tokens are counted: showing that.")
+        state.set(cost_tokens=MOST_TOKENS)
+    _by_length()
 
 
 def _by_length() -> None:
     state.set(cost_from="length")
 
 
-def _pick(field: str, label: str, names: dict[str, str], tip: str) -> None:
-    then = _skip_hidden if field == "cost_kernel" else None
+def _pick(field: str, label: str, names: dict[str, str], tip: str, value: str | None = None) -> None:
     st.segmented_control(
         label,
         list(names),
@@ -133,14 +142,15 @@ def _pick(field: str, label: str, names: dict[str, str], tip: str) -> None:
         required=True,
         wrap=True,
         help=tip,
-        **state.mirror(field, value=getattr(state.view(), field), then=then),
+        **state.mirror(field, value=value or getattr(state.view(), field), then=_as_usual if value else None),
     )
 
 
-def _skip_hidden() -> None:
-    """Count only the visible pairs when a window is chosen: a window that is computed and hidden saves nothing."""
-    if state.asked().cost_kernel == "window":
-        state.set(cost_pairs="visible")
+def _as_usual() -> None:
+    """Forget which pairs were chosen where they are those of the kernel, so that another kernel brings its own."""
+    asked = state.asked()
+    if asked.cost_pairs == pairs_of(replace(asked, cost_pairs=None)):
+        state.set(cost_pairs=None)
 
 
 def about(plan: CostPlan) -> None:
@@ -157,8 +167,9 @@ def about(plan: CostPlan) -> None:
     if config.vocabulary:
         named["vocabulary"] = f"V = {config.vocabulary:,}"
     parts = [f"{name} {value}" for name, value in named.items()]
+    image = "One token is a patch of the image, and one more stands for all of it." if plan.is_image else ""
     text = f"{sizes.name}: {', '.join(parts)}; {sizes.parameters:,} parameters."
-    st.caption(literal(" ".join(filter(None, [text, _two_stacks(plan), _windows(plan), sizes.note]))))
+    st.caption(literal(" ".join(filter(None, [text, _two_stacks(plan), _windows(plan), image, sizes.note]))))
 
 
 def _two_stacks(plan: CostPlan) -> str:
@@ -173,4 +184,5 @@ def _windows(plan: CostPlan) -> str:
     if plan.window is not None or not spans:
         return ""
     some = "its layers see" if None not in plan.sizes.windows else "some of its layers see"
-    return f"As made, {some} only the last {', '.join(f'{span:,}' for span in sorted(spans))} tokens."
+    reach = ", ".join(f"{span:,}" for span in sorted(spans))
+    return f"As made, {some} only the last {reach} tokens."

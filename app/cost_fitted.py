@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from app.build_words import bytes_text
 from app.cost_bench import Seen
-from app.cost_units import scaled, time_text
+from app.cost_units import bytes_text, scaled, time_text
+from app.export import file_bytes, rows_csv
 from engine.measuring import FITTED, Fit, Kernel, Point, exponent
 
 NEARLY_QUADRATIC, MORE_THAN_QUADRATIC = 1.8, 2.2
@@ -85,3 +85,20 @@ def points_table(seen: Seen) -> str:
         cells += ["–" if one is None else bytes_text(one.peak_bytes) for one in found]
         rows.append(f"| {tokens:,} | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+POINTS_HEADER = (
+    "model", "what", "device", "dtype", "causal", "kernel", "tokens", "median_seconds", "peak_bytes", "runs",
+)  # fmt: skip
+
+
+def points_csv(seen: Seen) -> bytes:
+    """Write every point as a line of a file for spreadsheets, exact."""
+    plan = seen.plan
+    start = (seen.title, plan.what, plan.device, plan.dtype, "yes" if plan.causal else "no")
+    lines = [
+        (*start, NAMES[kernel], point.tokens, point.seconds, point.peak_bytes, point.runs)
+        for kernel in KERNELS
+        for point in seen.of(kernel)
+    ]
+    return file_bytes(rows_csv(POINTS_HEADER, lines), spreadsheet=True)

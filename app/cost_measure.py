@@ -7,21 +7,23 @@ from uuid import uuid4
 
 import streamlit as st
 import torch
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import cache, charts, state
 from app.charts_cost import Role, Series, Unit, cost_curves
 from app.cost_bench import Seen
-from app.cost_fitted import exponent_sentences, points_table, speed_sentence
+from app.cost_fitted import exponent_sentences, points_csv, points_table, speed_sentence
 from app.cost_plan import CostPlan
 from app.cost_units import bytes_both, time_text
 from app.panels import is_dark
 from app.shell import literal
 from app.view import View
 from app.view_cost import LONGEST, SECONDS
-from engine import EngineError
+from engine import EncoderDecoder, EngineError
 from engine.measuring import BYTES, Kernel, Plan, fitting, needed_bytes
 
 OWNER = "bench_owner"
+SAID = "bench_said"  # why a measurement did not begin, to be shown beside the button once
 SHORTEST = 64  # tokens
 MOST_BYTES = 2 * 2**30
 EVERY = 0.7  # seconds between two looks at a measurement that runs
@@ -41,7 +43,7 @@ def measured(plan: CostPlan) -> None:
         "**SDPA**, PyTorch's fast kernel, which computes the same numbers and never builds it."
     )
     _settings(wanted)
-    for sentence in refused(wanted):
+    for sentence in (*left_out(plan), *refused(wanted)):
         st.caption(literal(sentence))
     running = cache.bench().running
     st.fragment(_watch, run_every=EVERY if running else None)(plan, wanted, running)
@@ -71,9 +73,22 @@ def refused(wanted: Plan) -> list[str]:
     return [f"Not tried: {reason}" for reason in reasons if reason]
 
 
+def left_out(plan: CostPlan) -> list[str]:
+    """Say what of the model is not in the layer that is run."""
+    found = []
+    if plan.sizes.make is EncoderDecoder:
+        found.append("What is run is a layer of the decoder without its attention across to the other text.")
+    if any(span is not None for span in plan.sizes.windows):
+        found.append("It is run without its window: every token sees as far as the mask lets it.")
+    if plan.biased:
+        found.append("It is run without the numbers that its positions add to the scores.")
+    return found
+
+
 def owner() -> str:
-    """Give this session's name at the bench."""
-    name: str = st.session_state.setdefault(OWNER, uuid4().hex)
+    """Give this session's name at the bench: Streamlit's own, by which it can be seen whether it is still there."""
+    context = get_script_run_ctx()
+    name: str = context.session_id if context is not None else st.session_state.setdefault(OWNER, uuid4().hex)
     return name
 
 
@@ -111,11 +126,12 @@ def _watch(plan: CostPlan, wanted: Plan, polled: bool) -> None:
             "Measure on this machine", type="primary", disabled=running, key="bench_start",
             on_click=lambda: _start(plan, wanted),
         )  # fmt: skip
-        if running and mine:
+        if running and bench.may_cancel(owner()):
             st.button("Cancel", key="bench_cancel", on_click=_cancel)
         seen = bench.seen()
-        if seen is not None:
-            st.caption(literal(_progress(seen, mine)))
+        said = st.session_state.pop(SAID, "") or ("" if seen is None else _progress(seen, mine))
+        if said:
+            st.caption(literal(said))
     if seen is None:
         return
     if seen.running:
@@ -127,10 +143,12 @@ def _start(plan: CostPlan, wanted: Plan) -> None:
     try:
         begun = cache.bench().start(owner(), plan.sizes, wanted)
     except EngineError as error:
-        state.note(str(error))
+        st.session_state[SAID] = str(error)
         return
     if not begun:
-        state.note("Somebody else is measuring: two at once would slow each other down. Watch, and begin when it ends.")
+        st.session_state[SAID] = (
+            "Somebody else is measuring: two at once would slow each other down. Watch, and begin when it ends."
+        )
 
 
 def _cancel() -> None:
@@ -141,7 +159,9 @@ def _progress(seen: Seen, mine: bool) -> str:
     count = len(seen.points)
     points = f"{count} point{'s' * (count != 1)}"
     if seen.running:
-        return f"Measuring: {points} so far." if mine else f"Somebody else is measuring: {points} so far."
+        who = "Measuring" if mine else "Somebody else is measuring"
+        ends = f"in at most about {seen.left} s" if seen.left else "any moment"
+        return f"{who}: {points} so far. It ends by itself {ends}."
     if seen.error:
         return f"The measurement failed: {seen.error}"
     ended = "Cancelled" if seen.cancelled else "Done"
@@ -172,7 +192,12 @@ def _results(seen: Seen) -> None:
         st.markdown(sentence)
     for sentence in seen.notes:
         st.caption(literal(sentence))
-    st.markdown(points_table(seen))
+    with st.container(key="bench_table"):
+        st.markdown(points_table(seen))
+    st.download_button(
+        "CSV of the points", lambda: points_csv(seen), file_name="measured.csv", mime="text/csv", on_click="ignore",
+        help="Every point, exact", key="bench_csv",
+    )  # fmt: skip
 
 
 def _draw(seen: Seen, unit: Unit, title: str, y_title: str) -> None:

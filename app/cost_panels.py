@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -11,20 +12,26 @@ from app.charts_cost import Dash, Mark, Role, Series, cost_curves
 from app.charts_cost_tables import cost_table
 from app.cost_controls import about, controls, planned
 from app.cost_measure import measured
+from app.cost_memory import memory_text
 from app.cost_numbers import (
     ACTIVATIONS,
     AT_ONCE,
     CACHE,
     FLASH,
+    GRADIENTS,
     KEPT,
+    MOMENTS,
     PARAMETERS,
     QUADRATIC,
     by_part,
+    is_held,
+    layers_differ,
     lengths_drawn,
     memory_curves,
     memory_rows,
     operation_rows,
     overtakes,
+    shown_name,
 )
 from app.cost_plan import CostPlan
 from app.cost_sharing import sharing_panel
@@ -39,6 +46,7 @@ LOOKS: dict[str, tuple[Role, Dash]] = {
     QUADRATIC: ("accent", "solid"), "projections": (0, "solid"), "feed-forward": (1, "dash"), "head": ("before", "dot"),
     "patches": ("before", "dashdot"), KEPT: ("accent", "solid"), AT_ONCE: ("accent", "dash"), FLASH: (0, "dot"),
     CACHE: (1, "solid"), ACTIVATIONS: ("total", "dash"),
+    GRADIENTS: (1, "dot"), MOMENTS: (1, "solid"),
 }  # fmt: skip
 
 
@@ -95,7 +103,7 @@ def _operations(plan: CostPlan) -> None:
     series = [_series("in all", lengths, [sum(counts.values()) for counts in counted], flop_text, "FLOP")]
     series += [_series(name, lengths, values, flop_text, "FLOP") for name, values in reversed(lines.items())]
     figure = cost_curves(
-        series, unit="FLOP", title=f"Work: {cost_words.doing(plan)} a text{cost_words.batch_text(plan)}",
+        series, unit="FLOP", title=cost_words.title(plan),
         y_title="floating-point operations (FLOP)", marks=marks, dark=is_dark(),
     )  # fmt: skip
     st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="cost_work")
@@ -107,14 +115,25 @@ def _memory(plan: CostPlan) -> None:
     lengths = lengths_drawn(*(mark.tokens for mark in marks))
     held = memory_curves(plan, lengths)
     series = [
-        _series(name, list(held[name]), list(held[name].values()), bytes_both, "B") for name in LOOKS if name in held
+        _in_memory(plan, _series(name, list(held[name]), list(held[name].values()), bytes_both, "B"))
+        for name in LOOKS
+        if name in held
     ]
     figure = cost_curves(
         series, unit="B", title=f"Memory in {plan.dtype}{cost_words.batch_text(plan)}",
         y_title="bytes (1 KiB is 1,024 B)", marks=marks, dark=is_dark(),
     )  # fmt: skip
     st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="cost_memory")
-    st.markdown(cost_words.memory_text(plan))
+    st.markdown(memory_text(plan))
+
+
+def _in_memory(plan: CostPlan, drawn: Series) -> Series:
+    """Name a curve as this question has it, and draw what another kernel would need thin and dotted."""
+    name = shown_name(drawn.name, plan)
+    if not is_held(drawn.name, plan):
+        return replace(drawn, name=f"{name}, not built", role="before", dash="dot")
+    chosen = drawn.name == FLASH
+    return replace(drawn, name=name, role="accent" if chosen else drawn.role, dash="solid" if chosen else drawn.dash)
 
 
 def _series(
@@ -128,21 +147,32 @@ def _series(
 def _table(plan: CostPlan) -> None:
     st.markdown("#### Part by part")
     rows = [*operation_rows(plan), *memory_rows(plan)]
-    st.html(cost_table(rows, plan.job.tokens, dark=is_dark()))
+    drawn = cost_table(rows, plan.job.tokens, mean=layers_differ(plan), thing=cost_words.thing(plan), dark=is_dark())
+    st.html(drawn)
     with st.container(horizontal=True, vertical_alignment="center", key="cost_csv_bar"):
         st.caption(
-            "A multiplication and an addition count as two operations. Norms, activation functions and sums are left "
-            "out: they are no products, and next to nothing. Hover a number to see it in full."
+            f"{cost_words.PAIRS[plan.pairs].capitalize()}. A multiplication and an addition count as two operations. "
+            "Norms, activation functions and sums are left out: they are no products, and next to nothing. "
+            "Hover a number to see it in full."
         )
         st.download_button(
             "CSV", lambda: cost_csv(plan, rows), file_name="cost.csv", mime="text/csv", on_click="ignore",
             help="The numbers of the table, exact",
         )  # fmt: skip
-    with st.expander("The formulas, with this model's numbers"):
+    _formulas(plan)
+
+
+def _formulas(plan: CostPlan) -> None:
+    what = "For one text, read once"
+    if plan.job.step == "write":
+        what = "For one new token after the n of one text"
+    with st.expander("The formulas, with this model's numbers"), st.container(key="cost_formulas"):
         st.markdown(
-            "For one text, read once: each line says what one layer costs, then that times the layers. Training is "
-            "three times as much, and so many texts so many times as much. b is bytes per number."
+            f"{what}: each line says what one layer or attention costs, then that times how many there "
+            "are; where they differ, their sum. "
+            "Training is three times as many operations, and so many texts so many times as much. b is bytes per "
+            "number."
         )
         for name, formula in formulas(plan):
-            st.markdown(name.capitalize())
+            st.markdown(name[:1].upper() + name[1:])
             st.latex(formula)

@@ -28,7 +28,8 @@ class CostPlan:
         sizes: its sizes with the heads and the window that the reader has chosen.
         job: what is to be done; its length is n.
         dtype: what numbers are stored in.
-        kernel: "standard" builds the matrix of weights, one layer at a time; "flash" never does.
+        kernel: "standard" builds the matrix of weights, one layer at a time; "flash" never does, nor does a window
+            whose hidden pairs are skipped.
         window: the sliding window that was asked for; None where the model sees what it is used to.
         sentence: how many tokens the typed sentence has; None for a model that reads no text.
         limit: how many tokens the model can read or was trained on; None where that is not known.
@@ -53,6 +54,32 @@ class CostPlan:
     def ends(self) -> bool:
         """Whether it cannot read more tokens than its limit, rather than not having been trained on more."""
         return self.is_loaded or self.own.config.positions == "learned"
+
+    @property
+    def pairs(self) -> str:
+        """Which pairs of query and key are counted: "all", or only the "visible"."""
+        return "visible" if self.job.visible_only else "all"
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it looks at the patches of an image."""
+        return self.sizes.make is VisionTransformer
+
+    @property
+    def biased(self) -> bool:
+        """Whether positions enter as a number for each pair of tokens, a matrix that every kernel has to be given."""
+        return self.sizes.config.positions in ("relative", "alibi")
+
+    @property
+    def builds_matrix(self) -> bool:
+        """Whether attention weights lie in memory; a bias that is learned needs them to be trained."""
+        learns = self.job.training and self.sizes.config.positions == "relative"
+        return self.kernel == "standard" or learns
+
+    @property
+    def hides(self) -> bool:
+        """Whether a window, chosen or the model's own, is computed and hidden, so that it saves no operation."""
+        return not self.job.visible_only and any(span is not None for span in self.sizes.windows)
 
     @property
     def bound(self) -> int | None:
@@ -105,7 +132,7 @@ def plan_of(view: View) -> tuple[CostPlan, dict[str, Any], tuple[str, ...]]:
         sizes=_changed(own, groups, window),
         job=job_of(choices, sentence),
         dtype=choices.cost_dtype,
-        kernel="standard" if choices.cost_kernel == "standard" else "flash",
+        kernel=kernel_of(choices),
         window=window,
         sentence=sentence,
         limit=limit,
@@ -138,8 +165,19 @@ def job_of(choices: CostChoices, sentence: int | None) -> Job:
         batch=choices.cost_batch,
         step="write" if choices.cost_job == "write" else "read",
         training=choices.cost_job == "train",
-        visible_only=choices.cost_pairs == "visible",
+        visible_only=pairs_of(choices) == "visible",
     )
+
+
+def pairs_of(choices: CostChoices) -> str:
+    """Say which pairs are counted: as chosen, or else all, and with a window, which saves nothing else, the visible."""
+    return choices.cost_pairs or ("visible" if choices.cost_kernel == "window" else "all")
+
+
+def kernel_of(choices: CostChoices) -> Kernel:
+    """Say whether the matrix is built: by standard attention, and where a window is computed and hidden."""
+    skips = choices.cost_kernel == "window" and pairs_of(choices) == "visible"
+    return "flash" if choices.cost_kernel == "flash" or skips else "standard"
 
 
 def sentence_tokens(of: str, text: str) -> int:

@@ -8,16 +8,15 @@ import numpy as np
 import streamlit as st
 
 from app import charts
-from app.build_words import bytes_text, group_label
+from app.build_words import group_label
 from app.charts_curves import bars
 from app.cost_numbers import by_part
 from app.cost_plan import CostPlan
-from app.cost_units import bytes_both, flop_text, tokens_text
+from app.cost_units import BINARY, bytes_both, bytes_text, flop_text, tokens_text
+from app.cost_words import thing
 from app.panels import is_dark
 from app.phrases import SPACE
 from engine.cost import Job, kv_cache_bytes
-
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,8 @@ def sharing_panel(plan: CostPlan) -> None:
     found, heads = ways(plan), plan.own.config.heads
     left, right = st.columns([6, 5], gap="large", vertical_alignment="center")
     with left:
-        st.markdown(_table(plan, found))
+        with st.container(key="cost_sharing_table"):
+            st.markdown(_table(plan, found))
         st.caption(_lesson(plan, found))
     if not plan.sizes.writes:
         right.markdown("It reads and does not write, so it keeps no cache; sharing only saves matrices.")
@@ -66,7 +66,7 @@ def sharing_panel(plan: CostPlan) -> None:
 
 
 def _table(plan: CostPlan, found: list[Shared]) -> str:
-    texts = f", {plan.job.batch:,} texts" if plan.job.batch > 1 else ""
+    texts = f", {plan.job.batch:,} {thing(plan)}s" if plan.job.batch > 1 else ""
     n = f"at {tokens_text(plan.job.tokens)}{texts}"
     caches = [f"Cache per token{texts}", f"Cache {n}"] if plan.sizes.writes else []
     heads = ["Key-value heads", "Parameters", *caches, f"Projections, {n}"]
@@ -93,5 +93,5 @@ def _lesson(plan: CostPlan, found: list[Shared]) -> str:
 
 
 def _unit(most: int) -> tuple[str, int]:
-    power = min(max(most, 1).bit_length() - 1, 10 * (len(UNITS) - 1)) // 10
-    return UNITS[power], 1024**power
+    power = min(max(most, 1).bit_length() - 1, 10 * (len(BINARY) - 1)) // 10
+    return BINARY[power], 1024**power

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -10,8 +10,8 @@ from app import state
 from app.cost_measure import measured_speed
 from app.cost_numbers import total
 from app.cost_plan import CostPlan
-from app.cost_units import bytes_both, flop_text, scaled, time_text, tokens_text
-from app.cost_words import doing
+from app.cost_units import bytes_both, flop_text, money_text, scaled, time_text, tokens_text
+from app.cost_words import batch_text, doing
 from app.view_cost import LEAST_SPEED, MOST_PRICE, MOST_SPEED, CostChoices
 from engine.cost import kv_cache_bytes, parameter_bytes, seconds
 
@@ -22,23 +22,34 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Device:
-    """A device: its name, its arithmetic in TFLOP/s, its memory in GB/s, and where these numbers are from."""
+    """A device, or what is known of one.
+
+    Attributes:
+        name: what it is called.
+        speed: of arithmetic in 16 bits, TFLOP/s.
+        bandwidth: of its memory, GB/s.
+        source: where these numbers are from.
+        single: of arithmetic in float32 where the device has another speed for that, TFLOP/s.
+        rounded: of float32 numbers that tensor cores round to TF32, TFLOP/s; None where that is not known.
+    """
 
     name: str
     speed: float
     bandwidth: float
     source: str
+    single: float | None = None
+    rounded: float | None = None
 
 
 SHEET = "the vendor’s datasheet, dense, without sparsity"
 KNOWN = {
     "laptop": Device("A laptop’s processor", 0.2, 50, "a rough figure of our own, not a measurement"),
-    "t4": Device("NVIDIA T4", 65, 320, f"{SHEET}: float16, tensor cores"),
-    "l4": Device("NVIDIA L4", 121, 300, f"{SHEET}: bfloat16, tensor cores"),
-    "rtx4090": Device("NVIDIA RTX 4090", 165, 1008, f"{SHEET}: float16 with float32 sums, tensor cores"),
-    "a100": Device("NVIDIA A100 80 GB SXM", 312, 2039, f"{SHEET}: bfloat16, tensor cores"),
-    "h100": Device("NVIDIA H100 SXM", 989, 3350, f"{SHEET}: bfloat16, tensor cores"),
-    "h200": Device("NVIDIA H200 SXM", 989, 4800, f"{SHEET}: bfloat16, tensor cores"),
+    "t4": Device("NVIDIA T4", 65, 320, f"{SHEET}: float16, tensor cores", 8.1),
+    "l4": Device("NVIDIA L4", 121, 300, f"{SHEET}: bfloat16, tensor cores", 30.3),
+    "rtx4090": Device("NVIDIA RTX 4090", 165, 1008, f"{SHEET}: float16 with float32 sums, tensor cores", 82.6),
+    "a100": Device("NVIDIA A100 80 GB SXM", 312, 2039, f"{SHEET}: bfloat16, tensor cores", 19.5, 156),
+    "h100": Device("NVIDIA H100 SXM", 989, 3350, f"{SHEET}: bfloat16, tensor cores", 67, 495),
+    "h200": Device("NVIDIA H200 SXM", 989, 4800, f"{SHEET}: bfloat16, tensor cores", 67, 495),
 }
 OWN = "Your own numbers"
 MEASURED = "This machine, as measured"
@@ -58,8 +69,23 @@ def device_of(choices: CostChoices, measured: float | None) -> Device:
         source = "fitted to the times measured below; how fast its memory is was not measured"
         return Device(MEASURED, measured / TERA, bandwidth, source)
     if choices.cost_device in KNOWN:
-        return base
+        return in_precision(base, choices.cost_dtype)
     return Device(OWN, speed, bandwidth, "set by you")
+
+
+def in_precision(device: Device, dtype: str) -> Device:
+    """Give a device as fast as it is in float32 where numbers are stored so, or wider.
+
+    Args:
+        device: as it is in 16 bits.
+        dtype: what numbers are stored in.
+    """
+    if device.single is None or dtype not in ("float32", "float64"):
+        return device
+    wider = " In float64 it is slower still." if dtype == "float64" else ""
+    rounded = f", or {device.rounded:g} TFLOP/s on tensor cores that round to TF32" if device.rounded else ""
+    source = f"{SHEET}: float32 without tensor cores{rounded}; in 16 bits it reaches {device.speed:g} TFLOP/s.{wider}"
+    return replace(device, speed=device.single, source=source.removesuffix("."))
 
 
 def seconds_panel(plan: CostPlan) -> None:
@@ -84,8 +110,7 @@ def seconds_panel(plan: CostPlan) -> None:
         st.markdown(_money(plan, least, view.cost_price))
     st.caption(
         f"{device.name}: {device.source}. This is the best case: no device reaches it. Half of the arithmetic is good, "
-        "and short texts reach far less. "
-        + ("" if view.cost_device in ("laptop", "own", "measured") else "In float32 it computes several times slower.")
+        "and short texts reach far less."
     )
 
 
@@ -137,8 +162,8 @@ def _own_numbers(device: Device) -> None:
 
 
 def _what(plan: CostPlan) -> str:
-    texts = f" × {plan.job.batch:,}" if plan.job.batch > 1 else ""
-    return f"{doing(plan).capitalize()} {tokens_text(plan.job.tokens)}{texts}"
+    length = f"{plan.job.tokens:,} patches" if plan.is_image else tokens_text(plan.job.tokens)
+    return f"{doing(plan).capitalize()} {length}{batch_text(plan)}"
 
 
 def _read(plan: CostPlan) -> str:
@@ -160,7 +185,8 @@ def _throughput(plan: CostPlan, least: float) -> str:
 def _money(plan: CostPlan, least: float, price: float) -> str:
     tokens = plan.job.batch * (1 if plan.job.step == "write" else plan.job.tokens)
     once = least / HOUR * price
+    many = money_text(once / tokens * MILLION)
     return (
-        f"At {price:,.4g} per hour this costs **{once:.3g}**, and a million tokens **{once / tokens * MILLION:.3g}**, "
+        f"At {price:,.10g} per hour this costs **{money_text(once)}**, and a million tokens **{many}**, "
         "if the device never waits."
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from app.build_words import bytes_text
 from app.phrases import SPACE
 
+BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB")
 PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R")
 LARGE = (
+    (10**24, "septillion"),
+    (10**21, "sextillion"),
     (10**18, "quintillion"),
     (10**15, "quadrillion"),
     (10**12, "trillion"),
@@ -29,6 +31,12 @@ def scaled(number: float, unit: str) -> str:
         size /= 1000
         prefixes.pop(0)
     return f"{_digits(size)}{SPACE}{prefixes[0]}{unit}"
+
+
+def bytes_text(count: float) -> str:
+    """Write a number of bytes in powers of 1,024: "36 KiB", "1.5 GiB", and on to the ZiB."""
+    power = min(max(int(count), 1).bit_length() - 1, 10 * (len(BINARY) - 1)) // 10
+    return f"{count / 1024**power:,.4g}{SPACE}{BINARY[power]}"
 
 
 def bytes_decimal(count: int) -> str:
@@ -67,6 +75,18 @@ def times(factor: float) -> str:
     if 1 < factor < 1.005:
         return f"{factor:.2g}" if factor < 1.00005 else f"{factor:.4f}".rstrip("0")
     return f"{factor:.3g}" if factor >= 10 else f"{factor:.2f}"
+
+
+def many_times(factor: float) -> str:
+    """Write how many times as much in words: "as much", "1.05 times as much", "6.82 million times as much"."""
+    if factor < 1.005:
+        return "as much"
+    return f"{times(factor) if factor < 1000 else in_words(factor)} times as much"
+
+
+def money_text(amount: float) -> str:
+    """Write a sum of money, two digits after the point: "1,234.50", "less than 0.01"."""
+    return "less than 0.01" if 0 < amount < 0.01 else f"{amount:,.2f}"
 
 
 def tokens_text(count: int) -> str:

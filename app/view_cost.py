@@ -27,7 +27,7 @@ class CostChoices:
     cost_job: str = "read"  # or "write" one more token, or "train"
     cost_batch: int = 1  # B, texts
     cost_dtype: str = "bfloat16"
-    cost_pairs: str = "all"  # which pairs of query and key are counted: "all", or only the "visible"
+    cost_pairs: str | None = None  # which pairs are counted: "all", only the "visible", or None as the kernel has it
     cost_kernel: str = "standard"  # or "flash", or a sliding "window"
     cost_window: int = 1024  # tokens that it spans
     cost_groups: int | None = None  # G, key-value heads; None for as many as the model has

@@ -193,6 +193,24 @@ def kv_cache_bytes(sizes: Sizes, job: Job, dtype: str) -> int:
     return per_token * (own + across)
 
 
+def pairs_by_layer(sizes: Sizes, job: Job) -> tuple[tuple[int, int], ...]:
+    """List how many attentions compute how many pairs of query and key, in one head; those that do the same are one.
+
+    Args:
+        sizes: of the model.
+        job: what is to be done.
+
+    Returns:
+        Attentions and pairs of each: the writing stack's own first, then across, then the encoder's.
+    """
+    return tuple((call.layers, call.pairs(job.visible_only)) for call in _calls(sizes, job))
+
+
+def moment_bytes(sizes: Sizes) -> int:
+    """Say what the two moments of Adam take, a float32 each for every parameter (Kingma and Ba 2014, 1412.6980)."""
+    return 2 * BYTES["float32"] * sizes.parameters
+
+
 def parameter_bytes(sizes: Sizes, dtype: str) -> int:
     """Say what the learned numbers take, in bytes."""
     return sizes.parameters * _bytes(dtype)

@@ -12,7 +12,19 @@ from app.charts_cost import Mark, Series, cost_curves
 from app.charts_cost_tables import cost_table
 from app.charts_curves import line_colour
 from app.cost_numbers import Row
-from app.cost_units import bytes_both, bytes_decimal, flop_text, in_words, scaled, time_text, times, tokens_text
+from app.cost_units import (
+    bytes_both,
+    bytes_decimal,
+    bytes_text,
+    flop_text,
+    in_words,
+    many_times,
+    money_text,
+    scaled,
+    time_text,
+    times,
+    tokens_text,
+)
 from engine.errors import CaptureError, ShapeError
 
 HOSTILE = "<b>x</b> $y$ &amp;"
@@ -176,6 +188,19 @@ def test_a_dark_table_has_other_colours_and_the_same_words():
         (in_words(2_970_000_000), "2.97 billion"),
         (in_words(10_000), "10,000"),
         (in_words(5.6e20), "560 quintillion"),
+        (in_words(2e21), "2 sextillion"),
+        (flop_text(3.2e20), "320 EFLOP"),
+        (flop_text(7e21), "7 ZFLOP"),
+        (bytes_text(3 * 2**50), "3 PiB"),
+        (bytes_text(2**61), "2 EiB"),
+        (bytes_text(0), "0 B"),
+        (bytes_text(1536), "1.5 KiB"),
+        (many_times(1.001), "as much"),
+        (many_times(1.05), "1.05 times as much"),
+        (many_times(6.8e6), "6.8 million times as much"),
+        (money_text(0.0004), "less than 0.01"),
+        (money_text(0), "0.00"),
+        (money_text(1234567.891), "1,234,567.89"),
         (time_text(0.0032), "3.2 ms"),
         (time_text(90), "90 s"),
         (time_text(7200), "2 hours"),

@@ -34,6 +34,7 @@ from engine.cost import (
     flash_bytes,
     flops,
     overtaking,
+    pairs_by_layer,
     softmax_steps,
     visible_pairs,
 )
@@ -278,6 +279,16 @@ def test_layers_with_windows_and_without_are_counted_apart():
     assert flops(sizes, Job(n))["scores"] == 2 * 4 * 8 * 3 * n * n
     written = 2 * seen([Causal(), Window(4)], 1, n + 1) + seen([Causal()], 1, n + 1)
     assert flops(sizes, Job(n, step="write", visible_only=True))["scores"] == 2 * 4 * 8 * written
+
+
+def test_pairs_by_layer_are_those_that_are_counted():
+    """Their sum times 2 · H · D is what the scores cost: of both stacks and across, read and written."""
+    for name in ("gpt2", "mistral-7b", "t5-small", "bert-base"):
+        sizes = sized(name, replace(PRESETS[name].config, window=50))
+        for job in (Job(99), Job(99, visible_only=True), *([Job(99, step="write")] if sizes.writes else [])):
+            pairs = sum(layers * each for layers, each in pairs_by_layer(sizes, job))
+            assert flops(sizes, job)["scores"] == 2 * sizes.config.heads * sizes.config.D * pairs
+    assert pairs_by_layer(sizes_of_preset(PRESETS["t5-small"]), Job(9, step="write")) == ((6, 10), (6, 9))
 
 
 # Refusals.

@@ -15,6 +15,7 @@ from engine.cost import (
     flash_bytes,
     flops,
     kv_cache_bytes,
+    moment_bytes,
     parameter_bytes,
     score_bytes,
     score_bytes_at_once,
@@ -90,6 +91,18 @@ def test_a_cache_takes_what_transformers_holds(family: str, length: int):
     sizes = sizes_of(tiny(family))
     kept = min(length, 3) if family == "mistral" else length
     assert kv_cache_bytes(sizes, Job(length), "float32") * kept == held * min(length, sizes.windows[0] or length)
+
+
+def test_adams_moments_are_two_float32_for_every_parameter():
+    """As PyTorch's own optimizer keeps them after a step, its counter of steps aside."""
+    sizes = shrunk("gpt2", 2)
+    model = build(sizes.make, sizes.config)
+    adam = torch.optim.Adam(model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    adam.step()
+    kept = (value for held in adam.state.values() for name, value in held.items() if name != "step")
+    assert moment_bytes(sizes) == sum(value.nbytes for value in kept)
 
 
 def test_an_encoder_keeps_no_cache():

@@ -1,5 +1,7 @@
 """Measured on this machine: one at a time, watched by all, cancelled by its owner, fitted, and told honestly."""
 
+import csv
+import io
 import re
 import time
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ import pytest
 
 from app import cache, cost_fitted
 from app.cost_bench import Bench, Seen, layer_operations, one_layer
-from app.cost_measure import bench_plan, measured_series
+from app.cost_measure import bench_plan, left_out, measured_series
 from app.cost_time import KNOWN, device_of
 from app.view import View
 from app.view_cost import CostChoices
@@ -88,6 +90,41 @@ def test_only_one_measures_at_a_time_and_only_its_owner_ends_it():
     assert bench.start("b", LLAMA, TINY)
 
 
+def test_whoever_looks_may_end_it_once_its_page_is_gone():
+    """A page that is loaded anew is another session: it may end what the old one began."""
+    here = {"a", "b"}
+    bench = Bench(lambda plan: Pretended(plan), here.__contains__)  # type: ignore[arg-type, return-value]
+    assert bench.start("a", GPT2, TINY)
+    assert not bench.may_cancel("b")
+    here.remove("a")
+    assert bench.may_cancel("b")
+    assert bench.cancel("b")
+    assert not bench.running
+
+
+def test_the_points_are_a_file():
+    """Every point a line, exact."""
+    held = seen(*growing("eager", 2.0), *growing("sdpa", 1.0))
+    lines = list(csv.DictReader(io.StringIO(cost_fitted.points_csv(held).decode("utf-8-sig"))))
+    assert [(line["kernel"], int(line["tokens"])) for line in lines[:2]] == [("eager", 256), ("eager", 512)]
+    assert [float(line["median_seconds"]) for line in lines] == [point.seconds for point in held.points]
+    assert len(lines) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("t5-small", ["without its attention across", "without the numbers that its positions add"]),
+        ("mistral-7b", ["without its window"]),
+        ("gpt2", []),
+    ],
+)
+def test_what_of_a_model_is_not_run_is_said(name: str, why: list[str]):
+    found = left_out(asked(cost_of=name))
+    assert len(found) == len(why)
+    assert all(part in sentence for part, sentence in zip(why, found, strict=True))
+
+
 def test_a_start_that_fails_leaves_the_bench_free():
     def fail(plan: Plan) -> Any:
         raise ResourceError("no room")
@@ -102,7 +139,9 @@ def test_others_watch_and_cannot_start(monkeypatch: pytest.MonkeyPatch):
     made = pretend(monkeypatch, growing("sdpa", 2.0))
     made.start("somebody", GPT2, TINY)
     test = opened("cost")
-    assert "Somebody else is measuring: 4 points so far." in said(test)
+    assert re.search(
+        r"Somebody else is measuring: 4 points so far. It ends by itself in at most about \d+ s.", said(test)
+    )
     assert next(button for button in test.button if button.key == "bench_start").disabled
     assert not [button for button in test.button if button.key == "bench_cancel"]
     assert "Time of one run" in titles(test)

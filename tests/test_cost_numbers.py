@@ -7,14 +7,24 @@ from dataclasses import replace
 
 import pytest
 
-from app.cost_numbers import QUADRATIC, memory_rows, operation_rows
+from app.cost_numbers import memory_rows, operation_rows
 from app.cost_sharing import ways
 from app.cost_table import cost_csv, formulas
 from app.cost_time import KNOWN
 from app.cost_units import flop_text
 from app.export import readable
 from app.view_cost import decimal, write_decimal
-from engine.cost import Job, Part, flops, kv_cache_bytes, seconds
+from engine.cost import (
+    Job,
+    Part,
+    flash_bytes,
+    flops,
+    kv_cache_bytes,
+    parameter_bytes,
+    score_bytes,
+    seconds,
+    softmax_steps,
+)
 from tests.app_pages import figures, opened, plain, said
 from tests.test_cost_page import GPT2, LLAMA, asked, boxed, cells, figure
 
@@ -24,7 +34,7 @@ def test_the_table_lists_both_terms_for_64_and_128_tokens():
     held = cells(opened("cost", tokens="64"))
     counts = flops(GPT2, Job(64))
     assert held["Projections"][-1] == held["Feed-forward"][-1] == held["Head"][-1] == "× 2.00"
-    assert held["Scores + mixing"][-1] == "× 4.00"
+    assert held["Scores"][-1] == held["Mixing"][-1] == "× 4.00"
     assert held["Projections"][1] == plain(flop_text(counts["projections"]))
     assert held["Projections"][0] == plain(flop_text(counts["projections"] / 12))
     assert held["In all"][1] == plain(flop_text(sum(counts.values())))
@@ -32,7 +42,7 @@ def test_the_table_lists_both_terms_for_64_and_128_tokens():
 
 def test_the_rows_of_the_table_add_up_to_their_sums():
     rows = {row.name: row for row in operation_rows(asked())}
-    layers = [rows[name] for name in ("projections", QUADRATIC, "feed-forward")]
+    layers = [rows[name] for name in ("projections", "scores", "mixing", "feed-forward")]
     assert sum(row.whole for row in layers) == rows["all layers"].whole
     assert rows["all layers"].whole + rows["head"].whole == rows["in all"].whole == sum(flops(GPT2, Job(4096)).values())
     assert sum(row.share or 0 for row in layers) + (rows["head"].share or 0) == pytest.approx(1)
@@ -49,7 +59,7 @@ def test_the_curves_are_the_engines_numbers():
     memory = {line["name"]: dict(zip(line["x"], line["y"], strict=True)) for line in figure(test, "Memory")["data"]}
     assert memory["cache of keys and values"][1000] == kv_cache_bytes(GPT2, Job(1000), "bfloat16")
     assert set(memory["parameters"].values()) == {2 * GPT2.parameters}
-    assert {"activations", "FlashAttention’s sums", "weights, one layer at a time"} <= memory.keys()
+    assert {"activations", "FlashAttention’s sums, not built", "attention weights (n × n), one layer"} <= memory.keys()
 
 
 def test_every_axis_has_a_unit():
@@ -79,14 +89,20 @@ def number_of(latex: str) -> float:
     """Work out the numbers of a formula, between its first and its last sign of equality."""
     middle = latex[latex.index(" = ") + 3 : latex.rindex("= ")]
     text = re.sub(r"\\tfrac\{(.*)\}\{2\}", r"(\1)/2", middle)
-    text = text.replace("{,}", "").replace(r"\text{ layers}", "").replace(r"\;", "").rstrip("= ")
+    text = (
+        text.replace("{,}", "")
+        .replace(r"\text{ layers}", "")
+        .replace(r"\text{ attentions}", "")
+        .replace(r"\;", "")
+        .rstrip("= ")
+    )
     text = text.replace(r"\cdot", "*").replace(r"\times", "*").replace(r"\,", "*").replace("^", "**")
     assert re.fullmatch(r"[\d\s*()+/.-]+", text), text
     value: float = eval(text)  # the test's own arithmetic on a string of digits and signs
     return value
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama-3-8b", "mistral-7b", "bert-base", "vit-b16"])
+@pytest.mark.parametrize("name", ["gpt2", "llama-3-8b", "mistral-7b", "bert-base", "vit-b16", "t5-small", "bart-base"])
 @pytest.mark.parametrize("pairs", ["all", "visible"])
 @pytest.mark.parametrize("job", ["read", "write"])
 def test_the_formulas_come_to_the_engines_numbers(name: str, pairs: str, job: str):
@@ -96,6 +112,10 @@ def test_the_formulas_come_to_the_engines_numbers(name: str, pairs: str, job: st
     found = {title.split(",")[0]: latex for title, latex in formulas(plan)}
     assert number_of(found["projections"]) == counts["projections"]
     assert number_of(found["scores"]) == counts["scores"]
+    assert number_of(found["softmax"]) == softmax_steps(plan.sizes, plan.job)
+    assert number_of(found["attention weights"]) == score_bytes(plan.sizes, plan.job, plan.dtype)
+    assert number_of(found["FlashAttention’s sums"]) == flash_bytes(plan.sizes, plan.job)
+    assert number_of(found["parameters"]) == parameter_bytes(plan.sizes, plan.dtype)
     assert number_of(found["feed-forward"]) == counts["feed-forward"]
     outside: dict[str, Part] = {"head": "head", "patches": "embedding"}
     for title, part in outside.items():

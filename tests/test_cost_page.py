@@ -35,7 +35,7 @@ def cells(test: AppTest) -> dict[str, list[str]]:
     """The table, by the name of each row."""
     (html,) = (proto.body for proto in protos(test, "html") if 'class="costs"' in proto.body)
     rows = re.findall(r"<tr[^>]*>(<td.*?)</tr>", html)
-    found = [[plain(cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", row)] for row in rows]
+    found = [[plain(cell) for cell in re.findall(r"<td[^>]*>(?:<s>)?([^<]*)(?:</s>)?</td>", row)] for row in rows]
     return {name: rest for name, *rest in found}
 
 
@@ -61,6 +61,11 @@ def boxed(test: AppTest, label: str) -> Any:
     return next(box for box in kinds if box.label == label)
 
 
+def picked(test: AppTest, start: str) -> str:
+    """What a segmented control shows; its key changes whenever the page itself picks another value."""
+    return str(next(group for group in test.get("button_group") if group.key.startswith(start)).value)  # type: ignore[union-attr]
+
+
 def test_the_page_answers_the_doubling_question_for_gpt_2():
     """The scores take four times as long, the rest twice, the layers 2.94 times: 4,608 = 6 · 768 is where they meet."""
     test = opened("cost")
@@ -77,7 +82,7 @@ def test_the_page_answers_the_doubling_question_for_gpt_2():
 def test_the_matrices_of_gpt_2_at_1024_tokens_are_604_megabytes():
     """12 layers · 12 heads · 1,024² · 4 bytes."""
     held = cells(opened("cost", tokens="1024", dtype="float32"))
-    assert held["Weights, if every layer’s are kept"][1] == "576 MiB"
+    assert held["Attention weights (n × n), if every layer’s are kept"][1] == "576 MiB"
     assert bytes_both(12 * 12 * 1024**2 * 4) == "576\u202fMiB (604\u202fMB)"
 
 
@@ -99,11 +104,12 @@ def test_llama_3_keeps_one_gibibyte_for_8192_tokens():
         ({"job": "train"}, "GPT-2, training on 4,096"),
         ({"batch": "8"}, "for 8 such texts"),
         ({"pairs": "visible"}, "Attention overtakes the rest at 9,215 tokens"),
-        ({"kernel": "window", "reach": "512", "pairs": "visible"}, "Never overtaken"),
-        ({"kernel": "window"}, "A window is computed and hidden here, and saves nothing"),
+        ({"kernel": "window", "reach": "512"}, "Never overtaken"),
+        ({"kernel": "window", "pairs": "all"}, "hides what the window hides, and saves nothing"),
         ({"groups": "1"}, "GPT-2, multi-query, reading"),
         ({"dtype": "float8"}, "what is computed with them is in bfloat16"),
         ({"of": "vit-b16"}, "Your sentence is not read by ViT-B/16"),
+        ({"of": "vit-b16", "tokens": "196"}, "ViT-B/16, looking at an image of 196 → 392 patches: twice the image"),
         ({"of": "here:minilm", "from": "sentence"}, "MiniLM, reading 15 → 30 tokens"),
         ({"device": "h200"}, "989 TFLOP/s"),
         ({"device": "own", "tflops": "1.5", "gbs": "100"}, "at 1.5 TFLOP/s"),
@@ -138,8 +144,8 @@ def test_every_control_changes_the_numbers_and_the_address():
     choice(test, "cost_job").set_value("train").run()
     assert cells(test)["Head"][1] == plain(flop_text(flops(LLAMA, Job(16_384, 2, training=True))["head"]))
     choice(test, "cost_pairs").set_value("visible").run()
-    assert cells(test)["Scores + mixing"][1] == plain(
-        flop_text(2 * flops(LLAMA, Job(16_384, 2, training=True, visible_only=True))["scores"])
+    assert cells(test)["Scores"][1] == plain(
+        flop_text(flops(LLAMA, Job(16_384, 2, training=True, visible_only=True))["scores"])
     )
     assert errors(test) == []
     assert test.query_params == {
@@ -151,14 +157,19 @@ def test_every_control_changes_the_numbers_and_the_address():
 
 
 def test_a_window_is_counted_as_it_is_skipped_and_bounds_the_cache():
-    """A window that is chosen counts the visible pairs, or it would save nothing."""
+    """A window that is chosen counts the visible pairs, or it would save nothing; what stood before comes back."""
     test = opened("cost", of="llama-3-8b", tokens="100000")
     choice(test, "cost_kernel").set_value("window").run()
-    assert test.query_params["pairs"] == "visible"
+    assert picked(test, "cost_pairs") == "visible"
     assert cells(test)["Cache of keys and values"] == ["4 MiB", "128 MiB", "", "128 MiB", "× 1.00"]
     boxed(test, "Window (tokens)").set_value(2048).run()
     assert cells(test)["Cache of keys and values"][1] == "256 MiB"
     assert "No token looks farther than 2,048 tokens" in said(test)
+    assert "(only visible pairs counted)" in said(test)
+    choice(test, "cost_kernel").set_value("standard").run()
+    assert picked(test, "cost_pairs") == "all"
+    assert "(all pairs counted)" in said(test)
+    assert "pairs" not in test.query_params
 
 
 def test_n_follows_the_sentence_until_the_slider_is_moved():

@@ -53,7 +53,7 @@ COST_CHOICES: dict[str, st.SearchStrategy] = {
     "cost_job": st.sampled_from(["read", "write", "train"]),
     "cost_batch": st.integers(1, 4096),
     "cost_dtype": st.sampled_from(["float64", "float32", "bfloat16", "float16", "float8"]),
-    "cost_pairs": st.sampled_from(["all", "visible"]),
+    "cost_pairs": st.sampled_from([None, "all", "visible"]),
     "cost_kernel": st.sampled_from(["standard", "flash", "window"]),
     "cost_window": st.integers(1, 1_000_000),
     "cost_groups": st.none() | st.integers(1, 1024),
