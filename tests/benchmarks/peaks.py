@@ -15,6 +15,11 @@ def peak_bytes() -> int:
     return _status("VmHWM")
 
 
+def held_bytes() -> int:
+    """Say what is held now, in bytes."""
+    return _status("VmRSS")
+
+
 def free_bytes() -> int:
     """Say what the machine has left, in bytes."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
