@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.attention import Call
 
 # Up to this many queries every row of the output is kept; beyond it only the rows that an audit looks at.
-KEEP_ALL_ROWS = 4096
+KEEP_ALL_ROWS = 2048
 SAMPLED_ROWS = 64
 
 

@@ -323,15 +323,15 @@ def test_a_sentence_pair_is_cut_by_target_and_source():
     exact(item.weights(), attention_weights(q[1:, :, :3], k[1:, :, :7])[0])
 
 
-def test_up_to_4096_queries_every_row_of_the_output_is_kept():
+def test_up_to_2048_queries_every_row_of_the_output_is_kept():
     q = torch.zeros(1, 1, KEEP_ALL_ROWS, 1)
     with recording() as recorder:
         attend(SITE, q, q[:, :, :1], q[:, :, :1])
     assert recorder.recorded[SITE].rows is None
-    assert recorder.recorded[SITE].output.shape[2] == 4096
+    assert recorder.recorded[SITE].output.shape[2] == 2048
 
 
-def test_beyond_4096_queries_64_rows_are_kept_and_the_caller_still_gets_all():
+def test_beyond_2048_queries_64_rows_are_kept_and_the_caller_still_gets_all():
     q, k, v = torch.randn(2, 2, 5000, 2), torch.randn(2, 2, 3, 2), torch.randn(2, 2, 3, 2)
     with recording() as recorder:
         output = attend(SITE, q, k, v)
