@@ -154,6 +154,7 @@ class Measurement:
             finally:
                 late.cancel()
                 process.kill()
+                late.join(JOIN_SECONDS)
             if process.returncode and not self._cancelled:
                 complaints.seek(0)
                 self._error = _failure(kernel, process.returncode, complaints.read())

@@ -239,7 +239,7 @@ def test_a_measurement_that_could_measure_nothing_does_not_begin():
     before = threading.active_count()
     with pytest.raises(ResourceError, match=r"^Nothing can be measured: sdpa at 64 tokens would need"):
         Measurement.start(replace(SMALL, most_bytes=1000))
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 # What a measurement does with its process, by way of one that is ready at once.
@@ -262,18 +262,21 @@ def test_ten_measurements_leave_no_more_than_two(monkeypatch: pytest.MonkeyPatch
     """Neither memory nor open files, threads or processes."""
     with_code(monkeypatch, QUICK)
 
-    def left(times: int) -> tuple[int, int, int, int]:
+    threads = set(threading.enumerate())  # those of earlier tests may end meanwhile, which is no concern here
+
+    def left(times: int) -> tuple[int, int, int]:
         for _ in range(times):
             measurement = Measurement.start(SMALL)
             assert measurement.wait(10)
             assert len(measurement.points()) == 6
         held = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
         files = len(list(Path("/proc/self/fd").iterdir()))
-        return int(held.split()[1]), files, threading.active_count(), len(children())
+        return int(held.split()[1]), files, len(children())
 
     (memory_early, *early), (memory_late, *late) = left(2), left(8)
     assert late == early
     assert memory_late - memory_early < 8_000  # kB
+    assert until(lambda: set(threading.enumerate()) <= threads, 2)
 
 
 def test_points_can_be_seen_while_more_are_to_come(monkeypatch: pytest.MonkeyPatch):
