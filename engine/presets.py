@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -159,19 +159,21 @@ def initialise(model: nn.Module, *, seed: int, spread: float = SPREAD) -> None:
             parameter.fill_(0.0 if name.endswith("bias") else 1.0)
 
 
-_PARTS = (
-    ("positions", "positions"),
-    ("segments", "segment embedding"),
-    ("tokens", "token embedding"),
-    ("patches", "patch embedding"),
-    ("first", "class token"),
-    ("pooler", "pooler"),
-    ("classify", "classifier"),
-    ("head", "head"),
-    ("attention", "attention"),
-    ("cross", "cross-attention"),
-    ("feed_forward", "feed-forward"),
-)
+# What a step of a parameter's path says about its part, in the order in which a token meets them.
+_PARTS = {
+    "tokens": "token embedding",
+    "patches": "patch embedding",
+    "first": "class token",
+    "segments": "segment embedding",
+    "positions": "positions",
+    "attention": "attention",
+    "cross": "cross-attention",
+    "feed_forward": "feed-forward",
+    "pooler": "pooler",
+    "head": "head",
+    "classify": "classifier",
+}
+_REST = "norms"
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:
@@ -183,24 +185,14 @@ def count_parameters(model: nn.Module) -> dict[str, int]:
     Returns:
         How many numbers each part has, in the order in which a token meets them; the norms come last.
     """
-    counts: dict[str, int] = {}
+    counts = dict.fromkeys((*_PARTS.values(), _REST), 0)
     for name, parameter in model.named_parameters():
-        counts[_part_of(name)] = counts.get(_part_of(name), 0) + parameter.numel()
-    order = dict.fromkeys(_in_order(), 0)
-    return {part: counts[part] for part in order if part in counts}
+        counts[_part_of(name)] += parameter.numel()
+    return {part: count for part, count in counts.items() if count}
 
 
 def _part_of(name: str) -> str:
-    steps = name.split(".")
-    for step, part in _PARTS:
-        if step in steps:
-            return part
-    return "norms"
-
-
-def _in_order() -> Iterator[str]:
-    yield from ("token embedding", "patch embedding", "class token", "segment embedding", "positions", "attention")
-    yield from ("cross-attention", "feed-forward", "pooler", "head", "classifier", "norms")
+    return next((_PARTS[step] for step in name.split(".") if step in _PARTS), _REST)
 
 
 def llama_3_1() -> Scaling:
