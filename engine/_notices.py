@@ -44,6 +44,11 @@ def unknown(texts: Iterable[str], name: str) -> str:
     return f"Not in the model's vocabulary, so read as {name}: {_listed(_quoted(text) for text in texts)}."
 
 
+def unmet(words: Iterable[str]) -> str:
+    """Say which words a small model has never met."""
+    return f"This model has never met {_listed(_quoted(word) for word in words)}: spelled letter by letter."
+
+
 def cut(total: int, limit: int, kept: Sequence[str]) -> str:
     """Say that the text was cut, and where."""
     where = " and ".join(_quoted(word) for word in kept)

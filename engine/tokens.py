@@ -50,6 +50,7 @@ class Token:
         source: which text `start` and `end` count in: 0 the text, 1 the second text of a pair.
         word_text: the whole word as typed, for a reader; in text that writes no spaces between words, the
             characters typed for this token alone. Empty without a word or such a place in the text.
+        unmet: a piece of a word that is spelled because the model has never met it.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Token:
     padding: bool = False
     source: int = 0
     word_text: str = ""
+    unmet: bool = False
 
 
 @dataclass(frozen=True)
