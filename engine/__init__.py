@@ -3,12 +3,13 @@
 from engine.attention import attend, attention_weights
 from engine.audit import Audit
 from engine.blocks import Cache
-from engine.card import Card
-from engine.catalogue import Entry, Policy, load, models
+from engine.card import Card, Entry
+from engine.catalogue import Policy, load, models
 from engine.config import Config
 from engine.errors import (
     CaptureError,
     EngineError,
+    InterventionError,
     MaskError,
     ModelError,
     ResourceError,
@@ -16,9 +17,11 @@ from engine.errors import (
     TextError,
 )
 from engine.huggingface import HuggingFaceModel
+from engine.interventions import Silence
 from engine.masks import Mask
-from engine.measures import attention_entropy
+from engine.measures import attention_entropy, attention_mass, attention_rollout
 from engine.model import Model
+from engine.predicting import Guess, Prediction
 from engine.presets import PRESETS, Preset, build, count_parameters, preset
 from engine.recording import recording
 from engine.scratch import ScratchModel, untrained
@@ -33,6 +36,7 @@ from engine.transformer import (
     VisionTransformer,
     sentence_embedding,
 )
+from engine.vision import VisionModel
 from engine.vocabulary import number_words
 
 __all__ = [
@@ -47,27 +51,34 @@ __all__ = [
     "EncoderDecoder",
     "EngineError",
     "Entry",
+    "Guess",
     "HuggingFaceModel",
+    "InterventionError",
     "Kind",
     "Mask",
     "MaskError",
     "Model",
     "ModelError",
     "Policy",
+    "Prediction",
     "Preset",
     "Prompt",
     "ResourceError",
     "ScratchModel",
     "ShapeError",
+    "Silence",
     "Site",
     "TextClassifier",
     "TextError",
     "Token",
     "Trace",
+    "VisionModel",
     "VisionTransformer",
     "Word",
     "attend",
     "attention_entropy",
+    "attention_mass",
+    "attention_rollout",
     "attention_weights",
     "build",
     "count_parameters",

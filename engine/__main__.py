@@ -1,6 +1,7 @@
 """The engine from a terminal.
 
 python -m engine attend "SENTENCE" --model minilm --layer 5 --head 8 --mask causal --word she
+python -m engine predict "SENTENCE with a [MASK]" --model twin-encoder --silence 1.2
 python -m engine models
 python -m engine count llama-3-8b
 python -m engine cost llama-3-8b --tokens 8192 --dtype bfloat16
@@ -18,7 +19,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, NoReturn
 
-from engine.catalogue import Entry, Policy, load, models
+from engine.card import Entry
+from engine.catalogue import Policy, load, models
 from engine.cost import (
     BYTES,
     Job,
@@ -30,11 +32,16 @@ from engine.cost import (
     score_bytes_at_once,
     softmax_steps,
 )
-from engine.errors import EngineError, TextError
+from engine.errors import EngineError, ModelError, TextError
+from engine.interventions import Silence
 from engine.masks import Mask
+from engine.model import Model
+from engine.predicting import Prediction
 from engine.presets import PRESETS, Preset, build, count_parameters, preset
+from engine.scratch import ScratchModel
 from engine.sites import KINDS, Kind
 from engine.sizes import Sizes, sizes_of, sizes_of_preset
+from engine.spelling import MASK, SPECIALS
 from engine.tokens import Group, group_tokens, group_words, pool_words
 from engine.trace import Trace
 
@@ -66,16 +73,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m engine", description="See which words a word attends to.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     attend = commands.add_parser("attend", help="print whom one word attends to, in one head")
-    attend.add_argument("sentence")
     attend.add_argument("--model", default="minilm", help="an id of `models`, a folder, or a hub id")
     attend.add_argument("--layer", type=int, default=0, help="counted from 0")
     attend.add_argument("--head", type=int, default=0, help="counted from 0")
     attend.add_argument("--word", help="the word that attends; by default the first one")
-    attend.add_argument("--mask", default="native", help="native, bidirectional, causal, prefix:N, window:N, ...")
-    attend.add_argument("--target", help="for an encoder-decoder: what its decoder reads")
     attend.add_argument("--kind", choices=KINDS, help="for an encoder-decoder: which attention")
     attend.add_argument("--tokens", action="store_true", help="show tokens instead of words")
     attend.set_defaults(command=_attend)
+    guess = commands.add_parser("predict", help="print what a model would put in a place, and how sure it is")
+    guess.add_argument("--model", default="twin-encoder", help="one of our own models in `models`")
+    guess.add_argument("--word", help="the word in whose place; by default every [MASK], or what comes after the end")
+    guess.add_argument("--top", type=int, default=5, help="how many guesses")
+    guess.set_defaults(command=_predict)
+    for command in (attend, guess):
+        command.add_argument("sentence")
+        command.add_argument("--mask", default="native", help="native, bidirectional, causal, prefix:N, window:N, ...")
+        command.add_argument("--target", help="for an encoder-decoder: what its decoder reads")
+        command.add_argument(
+            "--silence", action="append", default=[], type=Silence.parse, metavar="[KIND:]LAYER.HEAD",
+            help="a head that hands on nothing, such as 2.0; may be given again",
+        )  # fmt: skip
     listing = commands.add_parser("models", help="list what can be loaded here")
     listing.set_defaults(command=_models)
     count = commands.add_parser("count", help="count a known model's parameters, by part")
@@ -91,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     cost.add_argument("--kv-heads", type=int, help="as if so many key-value heads were shared")
     cost.add_argument("--dtype", default="float32", choices=list(BYTES), help="what numbers are stored in")
     cost.set_defaults(command=_cost, device="cpu", download=False)
-    for command in (attend, listing):
+    for command in (attend, guess, listing):
         command.add_argument("--device", default="auto", help="auto, cpu, cuda or mps")
         command.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16")
         command.add_argument("--download", action="store_true", help="allow the hub to be asked")
@@ -104,10 +121,16 @@ def _policy(options: argparse.Namespace) -> Policy:
     return Policy(downloads=options.download)
 
 
-def _attend(options: argparse.Namespace) -> str:
-    mask = Mask.parse(options.mask)
+def _opened(options: argparse.Namespace) -> Model:
     model = load(options.model, device=options.device, dtype=options.dtype, policy=_policy(options))
-    trace = model.run(options.sentence, target=options.target, mask=mask)
+    if model.card.style == "vision":
+        raise ModelError(f"{model.card.name} looks at pictures, and only text can be given here.")
+    return model
+
+
+def _attend(options: argparse.Namespace) -> str:
+    mask, model = Mask.parse(options.mask), _opened(options)
+    trace = model.run(options.sentence, target=options.target, mask=mask, interventions=options.silence)
     kind: Kind = options.kind or trace.kinds[-1]
     grouped = group_tokens if options.tokens else group_words
     queries, keys = grouped(trace.queries(kind)), grouped(trace.keys(kind))
@@ -127,8 +150,10 @@ def _attend(options: argparse.Namespace) -> str:
         "layer": options.layer,
         "head": options.head,
         "mask": mask.spec,
+        "silenced": [one.spec for one in trace.interventions],
         "word": query.text,
         "tokens": [token.text for token in trace.tokens],
+        "target": None if trace.target is None else [token.text for token in trace.target.tokens],
         "row": row,
         "audit": {**asdict(audit), "relative": _finite(audit.relative), "passed": audit.passed},
         "backend": trace.backend,
@@ -139,11 +164,64 @@ def _attend(options: argparse.Namespace) -> str:
 
 def _as_text(trace: Trace, options: argparse.Namespace, word: str, row: list[dict[str, Any]]) -> str:
     card = trace.card
-    head = f"{card.name}, layer {options.layer}, head {options.head}, {trace.mask.name}: {word} attends to"
+    done = _done(trace.mask, trace.interventions)
+    head = f"{card.name}, layer {options.layer}, head {options.head}, {done}: {word} attends to"
     lines = [f"  {_share(key):>7}  {key['text']}" for key in row]
     facts = f"{len(trace.tokens)} tokens, {card.device}, {card.dtype}, {trace.backend}, {trace.audit()}"
     banner = [card.banner] if card.banner else []
     return "\n".join([*banner, *trace.prompt.notices, head, *lines, facts])
+
+
+def _done(mask: Mask, silenced: Sequence[Silence]) -> str:
+    return ", ".join([mask.name, *(one.name for one in silenced)])
+
+
+def _predict(options: argparse.Namespace) -> str:
+    mask, model = Mask.parse(options.mask), _opened(options)
+    if not isinstance(model, ScratchModel):
+        raise ModelError(f"{model.card.name} is not one of our own models: see which come with the app in `models`.")
+    made = model.predict(options.sentence, options.target, mask, options.silence)
+    places = _places(made, options.word)
+    guesses = [made.at(position, options.top) for _, position in places]
+    if options.json:
+        answer = {
+            "model": model.card.id,
+            "mask": mask.spec,
+            "silenced": [one.spec for one in options.silence],
+            "tokens": [token.text for token in made.tokens],
+            "ahead": made.ahead,
+            "places": [
+                {"word": word, "position": position, "guesses": [asdict(guess) for guess in found]}
+                for (word, position), found in zip(places, guesses, strict=True)
+            ],
+        }
+        return _as_json(answer)
+    where = "after" if made.ahead else "at"
+    lines = [f"{model.card.name}, {_done(mask, options.silence)}"]
+    for (word, position), found in zip(places, guesses, strict=True):
+        lines.append("the whole text:" if position is None else f"{where} {word} (token {position}):")
+        lines += [f"  {guess.probability:>7.2%}  {guess.text}" for guess in found]
+    return "\n".join(lines)
+
+
+def _places(made: Prediction, word: str | None) -> list[tuple[str | None, int | None]]:
+    """Find the places to speak of: one word's, else every [MASK], else the end of a text that may go on.
+
+    Raises:
+        TextError: the word is not in the sentence, or nothing says which place is meant.
+    """
+    if made.is_of_the_whole:
+        return [(None, None)]
+    groups = group_words(made.tokens)
+    if word is not None:
+        chosen = [groups[_find(groups, word)]]
+    elif made.ahead:
+        chosen = [groups[-1]]
+    else:
+        chosen = [group for group in groups if group.text == SPECIALS[MASK]]
+    if not chosen:
+        raise TextError("Hide a word as [MASK], or say with --word in whose place the model is to guess.")
+    return [(group.text, group.indices[-1 if made.ahead else 0]) for group in chosen]
 
 
 def _share(key: dict[str, Any]) -> str:
@@ -170,7 +248,10 @@ def _models(options: argparse.Namespace) -> str:
 
 
 def _line(entry: Entry) -> str:
-    size = f"{entry.parameters / 1e6:,.1f} M parameters" if entry.parameters else "unknown size"
+    size = "unknown size"
+    if entry.parameters:
+        small = entry.parameters < 100_000
+        size = f"{entry.parameters:,} parameters" if small else f"{entry.parameters / 1e6:,.1f} M parameters"
     shape = f"{entry.layers} × {entry.heads} heads" if entry.layers and entry.heads else ""
     state = "" if entry.available else f"not available: {entry.reason}"
     return "  ".join(filter(None, (f"{entry.id:<24}", entry.style, entry.family, shape, size, entry.where, state)))

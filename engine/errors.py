@@ -13,6 +13,10 @@ class MaskError(EngineError):
     """A mask that does not fit: a window of zero, lengths that do not add up, a name unknown."""
 
 
+class InterventionError(EngineError):
+    """A change to a running model that cannot be made: a head that is not there, attention that is not ours."""
+
+
 class ShapeError(EngineError):
     """Tensors or indices whose shapes do not fit each other."""
 

@@ -21,8 +21,17 @@ from engine.card import Card
 from engine.checkpoints import Checkpoint
 from engine.describe import limit_of, positions_of, vocabulary_of
 from engine.eager import check_returned, returned_attention, returned_steps
-from engine.errors import CaptureError, EngineError, MaskError, ModelError, ResourceError, TextError
+from engine.errors import (
+    CaptureError,
+    EngineError,
+    InterventionError,
+    MaskError,
+    ModelError,
+    ResourceError,
+    TextError,
+)
 from engine.forwards import FORWARDS
+from engine.interventions import Silence, checked
 from engine.masks import Mask
 from engine.probe import Probed, probe, without_cache
 from engine.recording import Recorded, recording
@@ -55,7 +64,7 @@ class HuggingFaceModel:
         self._accepts = frozenset(inspect.signature(self.module.forward).parameters)
         steps = probed.plan or returned_steps(self.module)
         self._kind = steps[0].site.kind
-        self._sites = frozenset(step.site for step in steps)
+        self._heads = {step.site: step.heads for step in steps}
         self.card = _card(checkpoint, self.module, steps, probed, id=id, name=name, licence=licence, source=source)
 
     def prompt(self, text: str, pair: str | None = None) -> Prompt:
@@ -79,30 +88,40 @@ class HuggingFaceModel:
         pair: str | None = None,
         mask: Mask = Mask.native(),
         generate: int = 0,
+        interventions: Sequence[Silence] = (),
     ) -> Trace:
         """Read a text once and record all attention.
 
         Args:
             text: what to read.
-            target: for an encoder-decoder, what its decoder reads; None lets the model write it.
+            target: for an encoder-decoder, what its decoder reads; None lets the model write it, as it was trained.
             pair: a second text after the first, for models that compare two.
             mask: the mask to impose on self-attention.
             generate: how many tokens a decoder-only model writes on first, as it was trained; then one pass over
                 everything makes the trace.
+            interventions: heads to silence while it reads, such as (Silence(5, 8),).
 
         Raises:
             TextError: there is nothing to read.
             MaskError: the mask cannot be imposed here.
+            InterventionError: there is no such head, or it cannot be silenced here.
             ModelError: a text is asked for that this model cannot write.
         """
+        self._check(mask, interventions)
         prompt = self.prompt(text, pair)
         if generate:
             prompt = self._continued(prompt, generate)
-        return self.run_prompt(prompt, self._target(prompt, target), mask)
+        return self.run_prompt(prompt, self._target(prompt, target), mask, interventions)
 
-    def run_prompt(self, prompt: Prompt, target: Prompt | None = None, mask: Mask = Mask.native()) -> Trace:
+    def run_prompt(
+        self,
+        prompt: Prompt,
+        target: Prompt | None = None,
+        mask: Mask = Mask.native(),
+        interventions: Sequence[Silence] = (),
+    ) -> Trace:
         """Read a prompt that is already made, padding and all, and record all attention."""
-        return self._run([prompt], [target] if target else [], mask)[0]
+        return self._run([prompt], [target] if target else [], mask, interventions)[0]
 
     def run_batch(self, texts: Sequence[str], mask: Mask = Mask.native()) -> list[Trace]:
         """Read several texts in one pass, padded on the right to the longest; each trace is without its padding.
@@ -120,7 +139,9 @@ class HuggingFaceModel:
             for index, (trace, prompt) in enumerate(zip(traces, prompts, strict=True))
         ]
 
-    def predict(self, text: str, mask: Mask = Mask.native(), top: int = 5) -> list[list[tuple[str, float]]]:
+    def predict(
+        self, text: str, mask: Mask = Mask.native(), top: int = 5, interventions: Sequence[Silence] = ()
+    ) -> list[list[tuple[str, float]]]:
         """Say what the model would put at each [MASK], or, for a decoder, what comes next.
 
         Returns:
@@ -131,7 +152,7 @@ class HuggingFaceModel:
         """
         prompt = self.prompt(text)
         target = self._target(prompt, None) if "cross" in self.card.kinds else None
-        outputs, *_ = self._forward([prompt], [target] if target else [], mask)
+        outputs, *_ = self._forward([prompt], [target] if target else [], mask, interventions)
         logits = getattr(outputs, "logits", None)
         if logits is None or logits.dim() != 3 or logits.shape[-1] < len(self.tokenizer) - 1:
             raise ModelError(f"{self.card.name} has no head that predicts words.")
@@ -149,12 +170,14 @@ class HuggingFaceModel:
         tokens = decoded(self.tokenizer, best.indices.tolist())
         return [(token.text, value) for token, value in zip(tokens, best.values.tolist(), strict=True)]
 
-    def _run(self, prompts: Sequence[Prompt], targets: Sequence[Prompt], mask: Mask) -> list[Trace]:
-        outputs, recorded, milliseconds = self._forward(prompts, targets, mask)
+    def _run(
+        self, prompts: Sequence[Prompt], targets: Sequence[Prompt], mask: Mask, interventions: Sequence[Silence] = ()
+    ) -> list[Trace]:
+        outputs, recorded, milliseconds = self._forward(prompts, targets, mask, interventions)
         sites: dict[Site, Any] = dict(recorded)
         if not self._plan:
             returned = returned_attention(outputs, bool(self.module.config.is_encoder_decoder), self._kind)
-            check_returned(returned, self._sites, len(prompts[0]), len((targets or prompts)[0]))
+            check_returned(returned, self._heads, len(prompts[0]), len((targets or prompts)[0]))
             sites = {site: Returned(weights) for site, weights in returned.items()}
         return [
             Trace(
@@ -164,19 +187,21 @@ class HuggingFaceModel:
                 mask,
                 sites if len(prompts) == 1 else {site: _nth(held, index) for site, held in sites.items()},
                 milliseconds,
+                interventions=tuple(dict.fromkeys(interventions)),
             )
             for index, prompt in enumerate(prompts)
         ]
 
     def _forward(
-        self, prompts: Sequence[Prompt], targets: Sequence[Prompt], mask: Mask
+        self, prompts: Sequence[Prompt], targets: Sequence[Prompt], mask: Mask, interventions: Sequence[Silence] = ()
     ) -> tuple[Any, dict[Site, Recorded], float]:
-        self._check_mask(mask)
+        silenced = self._check(mask, interventions)
         inputs = self._inputs(prompts, targets)
         padding: dict[Kind, Tensor] = {"encoder": inputs["attention_mask"].bool()}
         padding["decoder"] = inputs["decoder_attention_mask" if targets else "attention_mask"].bool()
         walk = Walk(self._plan)
-        with self._lock, FORWARDS, torch.inference_mode(), guided(walk), recording(mask, padding) as recorder:
+        listening = recording(mask, padding, silenced)
+        with self._lock, FORWARDS, torch.inference_mode(), guided(walk), listening as recorder:
             start = time.perf_counter()
             outputs = self._call(inputs)
             if self.module.device.type == "cuda":
@@ -185,7 +210,7 @@ class HuggingFaceModel:
         walk.finish()
         return outputs, recorder.recorded, milliseconds
 
-    def _check_mask(self, mask: Mask) -> None:
+    def _check(self, mask: Mask, interventions: Sequence[Silence]) -> tuple[Silence, ...]:
         if not isinstance(mask, Mask):
             raise MaskError(f"A mask is a Mask, such as Mask.causal() or Mask.parse('causal'), not {mask!r}.")
         if not self._plan and not mask.is_native:
@@ -193,6 +218,10 @@ class HuggingFaceModel:
         absent = mask.layers - {step.site.layer for step in self._plan if step.site.is_self_attention}
         if self._plan and absent:
             raise MaskError(f"{self.card.name} has no layer {min(absent)}: layers count from 0.")
+        silenced = checked(interventions, self._heads, self.card.name)
+        if not self._plan and silenced:
+            raise InterventionError(f"No head of {self.card.name} can be silenced: {self.card.reason}.")
+        return silenced
 
     def _call(self, inputs: dict[str, Tensor]) -> Any:
         asked = {} if self._plan else {"output_attentions": True}

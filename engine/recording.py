@@ -12,7 +12,7 @@ Dimensions: B batch, H heads, T queries, S keys, D head width.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import CaptureError
+from engine.interventions import Silence, without_heads
 from engine.masks import Mask, Visibility
 from engine.sites import Kind, Site
 
@@ -128,11 +129,13 @@ class Recorder:
     Args:
         mask: the mask to impose; `Mask.native()` leaves every model its own.
         padding: for each kind of site, True for real keys, (B, S); kinds left out have no padding.
+        silenced: heads that hand on zeros; what they looked at is recorded like any other's.
     """
 
-    def __init__(self, mask: Mask, padding: Mapping[Kind, Tensor]) -> None:
+    def __init__(self, mask: Mask, padding: Mapping[Kind, Tensor], silenced: Sequence[Silence] = ()) -> None:
         self.mask = mask
         self.padding = dict(padding)
+        self.silenced = tuple(silenced)
         self.recorded: dict[Site, Recorded] = {}
         self._resolved: dict[Hashable, tuple[Visibility, Visibility]] = {}
 
@@ -147,16 +150,18 @@ class Recorder:
         return self._resolved[key][1]
 
     def record(self, site: Site, call: Call, output: Tensor) -> Tensor:
-        """Keep one call and hand its output on.
+        """Keep one call as it was, and hand its output on with zeros for silenced heads.
 
         Raises:
             CaptureError: this site has reported already.
+            InterventionError: a head that is to be silenced is not there.
         """
         if site in self.recorded:
             raise CaptureError(f"Attention at {site} ran twice in one pass, so it is unclear which run to show.")
         rows = audit_rows(call.queries, output.device) if call.queries > KEEP_ALL_ROWS else None
         self.recorded[site] = Recorded(call, output if rows is None else output[:, :, rows], rows)
-        return output
+        silenced = [one.head for one in self.silenced if one.reaches(site)]
+        return without_heads(output, silenced) if silenced else output
 
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
@@ -168,17 +173,20 @@ def current() -> Recorder | None:
 
 
 @contextmanager
-def recording(mask: Mask = Mask.native(), padding: Mapping[Kind, Tensor] | None = None) -> Iterator[Recorder]:
-    """Listen to every `attend` inside this block.
+def recording(
+    mask: Mask = Mask.native(), padding: Mapping[Kind, Tensor] | None = None, silenced: Sequence[Silence] = ()
+) -> Iterator[Recorder]:
+    """Listen to every `attend` inside this block; gradients flow as they would without.
 
     Args:
         mask: the mask to impose on self-attention.
         padding: for each kind of site, True for real keys, (B, S).
+        silenced: heads that hand on zeros.
 
     Yields:
         The recorder, whose `recorded` fills as the model runs.
     """
-    recorder = Recorder(mask, padding or {})
+    recorder = Recorder(mask, padding or {}, silenced)
     token = _current.set(recorder)
     try:
         yield recorder

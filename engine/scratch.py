@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from engine._scratch_card import card_of, heads_of
 from engine.blocks import Cache
-from engine.card import Card
 from engine.config import Config
-from engine.errors import MaskError, ModelError, ResourceError, ShapeError
+from engine.errors import MaskError, ModelError, ResourceError, ShapeError, TextError
 from engine.forwards import FORWARDS
 from engine.huggingface import HuggingFaceModel
+from engine.interventions import Silence, checked
 from engine.masks import Mask
+from engine.predicting import Prediction, check_predicts, probabilities, speaks_ahead
 from engine.presets import Transformer, build
 from engine.recording import Recorded, recording
 from engine.sites import Kind, Site
+from engine.spelling import BEGIN, END, Vocabulary, special
 from engine.tokens import Prompt, Token, encode
 from engine.trace import Trace
-from engine.transformer import Decoder, EncoderDecoder, VisionTransformer
+from engine.transformer import Decoder, EncoderDecoder, TextClassifier, VisionTransformer
 from engine.vocabulary import number_words
 from engine.weights import rebuilt
 
-POSITIONS = {"alibi": "ALiBi", "relative": "relative bias"}
-FAMILIES = {
-    "Encoder": "encoder",
-    "Decoder": "decoder",
-    "EncoderDecoder": "encoder–decoder",
-    "TextClassifier": "classifier",
-}
+WRITTEN_AT_MOST = 48  # tokens of a translation that never comes to its end
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What one forward pass leaves: its last vectors, (1, T, C), what was recorded, and how long it took."""
+
+    vectors: Tensor
+    recorded: dict[Site, Recorded]
+    milliseconds: float
 
 
 class ScratchModel:
@@ -43,6 +49,7 @@ class ScratchModel:
     Attributes:
         card: what it is.
         module: the transformer itself, with dropout off.
+        vocabulary: the words that it has learned; None where its tokens have no meaning beyond one text.
     """
 
     def __init__(
@@ -55,12 +62,16 @@ class ScratchModel:
         source: str,
         licence: str,
         notes: Sequence[str] = (),
+        vocabulary: Vocabulary | None = None,
+        labels: Sequence[str] = (),
     ) -> None:
         if isinstance(module, VisionTransformer):
             raise ModelError(f"{name} looks at images, and text is all that can be read here.")
         self.module = module.eval()
-        self._read = read
-        self.card = _card(module, id=id, name=name, source=source, licence=licence, notes=tuple(notes))
+        self.vocabulary = vocabulary
+        self._read, self._labels = read, tuple(labels)
+        self._heads = heads_of(module)
+        self.card = card_of(module, id=id, name=name, source=source, licence=licence, notes=tuple(notes))
 
     def prompt(self, text: str) -> Prompt:
         """Turn text into what this model reads.
@@ -68,42 +79,82 @@ class ScratchModel:
         Raises:
             TextError: there is nothing to read.
         """
+        if not isinstance(text, str):
+            raise TextError(f"A text is a string, not {text!r}.")
         return self._read(text)
 
-    def run(self, text: str, target: str | None = None, mask: Mask = Mask.native()) -> Trace:
+    def run(
+        self,
+        text: str,
+        target: str | None = None,
+        mask: Mask = Mask.native(),
+        interventions: Sequence[Silence] = (),
+    ) -> Trace:
         """Read a text once and record all attention.
 
         Args:
             text: what to read.
-            target: for an encoder-decoder, what its decoder reads; None for the same text.
+            target: for an encoder-decoder, what its decoder reads. None lets a trained one write it, word by word the
+                likeliest, under its own mask but with the interventions; an untrained one reads the same text.
             mask: the mask to impose on self-attention.
+            interventions: heads to silence, such as (Silence(2, 0),).
 
         Raises:
             TextError: there is nothing to read.
             MaskError: the mask names a layer that is not there.
+            InterventionError: there is no such head.
             ModelError: a target is given to a model that reads only one text.
         """
-        if target is not None and not isinstance(self.module, EncoderDecoder):
-            raise ModelError(f"{self.card.name} has no second text to read; only an encoder–decoder has.")
-        prompt = self.prompt(text)
-        second = None
-        if isinstance(self.module, EncoderDecoder):
-            second = prompt if target is None else self.prompt(target)
-        return self.run_prompt(prompt, second, mask)
+        prompt, second = self._prompts(text, target, interventions)
+        return self.run_prompt(prompt, second, mask, interventions)
 
-    def run_prompt(self, prompt: Prompt, target: Prompt | None = None, mask: Mask = Mask.native()) -> Trace:
+    def run_prompt(
+        self,
+        prompt: Prompt,
+        target: Prompt | None = None,
+        mask: Mask = Mask.native(),
+        interventions: Sequence[Silence] = (),
+    ) -> Trace:
         """Read a prompt that is already made, padding and all, and record all attention."""
-        self._check_mask(mask)
-        ids, padding = self._inputs(prompt)
-        told: dict[Kind, Tensor | None] = {"encoder": padding, "decoder": padding}
-        run = partial(self.module, ids, padding)
-        if target is not None:
-            other, other_padding = self._inputs(target)
-            told = {"encoder": padding, "decoder": other_padding}
-            run = partial(self.module, ids, other, padding, other_padding)
-        given: dict[Kind, Tensor] = {kind: real for kind, real in told.items() if real is not None}
-        _, recorded, milliseconds = self._forward(run, mask, given)
-        return Trace(self.card, prompt, target, mask, recorded, milliseconds)
+        silenced = checked(interventions, self._heads, self.card.name)
+        done = self._pass(prompt, target, mask, silenced)
+        return Trace(self.card, prompt, target, mask, done.recorded, done.milliseconds, interventions=silenced)
+
+    def predict(
+        self,
+        text: str,
+        target: str | None = None,
+        mask: Mask = Mask.native(),
+        interventions: Sequence[Silence] = (),
+    ) -> Prediction:
+        """Say what the model would put where: at every token, after every token, or on the whole text.
+
+        An encoder speaks at position t of token t, which is worth asking where it is hidden: "[MASK]". A decoder speaks
+        at position t of token t + 1; so does an encoder-decoder in its target. A classifier says what the text is.
+
+        Args:
+            text, target, mask, interventions: as for `run`.
+
+        Raises:
+            ModelError: there is no head on top; also as for `run`, and the other errors as there.
+        """
+        check_predicts(self.module, self.card.name)
+        prompt, second = self._prompts(text, target, interventions)
+        return self.predict_prompt(prompt, second, mask, interventions)
+
+    def predict_prompt(
+        self,
+        prompt: Prompt,
+        target: Prompt | None = None,
+        mask: Mask = Mask.native(),
+        interventions: Sequence[Silence] = (),
+    ) -> Prediction:
+        """Predict from a prompt that is already made, such as a trace's prompt and target."""
+        check_predicts(self.module, self.card.name)
+        done = self._pass(prompt, target, mask, checked(interventions, self._heads, self.card.name))
+        shown = probabilities(self.module, done.vectors, self._inputs(prompt)[1])
+        read = prompt if target is None else target
+        return Prediction(read.tokens, shown, speaks_ahead(self.module), partial(self._text_of, read))
 
     def generate(self, text: str, count: int) -> list[Trace]:
         """Write on greedily with a cache of keys and values, and record every step.
@@ -114,7 +165,8 @@ class ScratchModel:
 
         Returns:
             One trace per step: the text, T × T; then each written token, one row over all keys so far. Rows and
-            columns are labelled with the tokens at their absolute positions.
+            columns are labelled with the tokens at their absolute positions. A trained model may come to its end
+            before it has written so many.
 
         Raises:
             TextError: there is nothing to read.
@@ -130,22 +182,81 @@ class ScratchModel:
         return self._steps(self.module, prompt, count)
 
     def _steps(self, module: Decoder, prompt: Prompt, count: int) -> list[Trace]:
-        cache, traces = Cache(), []
+        cache, traces, read = Cache(), [], prompt
         new, _ = self._inputs(prompt)
-        named = {token.id: token.text for token in prompt.tokens}
         for _ in range(count):
             first = cache.length
-            vectors, recorded, milliseconds = self._forward(partial(module, new, cache=cache), Mask.native(), {})
-            traces.append(Trace(self.card, prompt, None, Mask.native(), recorded, milliseconds, first))
-            with torch.inference_mode():
-                new = module.logits(vectors[:, -1:]).argmax(dim=-1)  # (1, 1)
-            prompt = prompt.extended([_written(int(new), named)])
+            done = self._forward(partial(module, new, cache=cache))
+            traces.append(Trace(self.card, prompt, None, Mask.native(), done.recorded, done.milliseconds, first))
+            new = _likeliest(module, done.vectors)  # (1, 1)
+            if self.vocabulary is not None and int(new) == END:
+                break
+            prompt = prompt.extended([self._written(int(new), read)])
         return traces
 
+    def _prompts(self, text: str, target: str | None, interventions: Sequence[Silence]) -> tuple[Prompt, Prompt | None]:
+        """Turn texts into what is read; the second, for an encoder-decoder alone, may have to be written first."""
+        if not isinstance(self.module, EncoderDecoder):
+            if target is not None:
+                raise ModelError(f"{self.card.name} has no second text to read; only an encoder–decoder has.")
+            return self.prompt(text), None
+        prompt = self.prompt(text)
+        if self.vocabulary is None:
+            return prompt, prompt if target is None else self.prompt(target)
+        if target is None:
+            silenced = checked(interventions, self._heads, self.card.name)
+            return prompt, self._translation(self.module, prompt, silenced)
+        return prompt, self.vocabulary.read(target, self.card.limit, ends=False)
+
+    def _translation(self, module: EncoderDecoder, prompt: Prompt, silenced: Sequence[Silence]) -> Prompt:
+        """Write greedily with a cache, from [BOS] until [EOS], which is left out: no row of a map comes from it."""
+        ids, padding = self._inputs(prompt)
+        memory = self._forward(partial(module.encode, ids, padding), silenced=silenced).vectors
+        tokens, cache, new = [special(BEGIN)], Cache(), torch.tensor([[BEGIN]], device=ids.device)
+        room = WRITTEN_AT_MOST if self.card.limit is None else min(WRITTEN_AT_MOST, self.card.limit - 1)
+        for _ in range(room):
+            step = partial(module.decode, new, memory, padding, cache=cache)
+            new = _likeliest(module, self._forward(step, silenced=silenced).vectors)  # (1, 1)
+            if int(new) == END:
+                break
+            tokens.append(self._written(int(new), prompt))
+        return Prompt("", None, tuple(tokens), (), (), len(tokens), self.card.limit)
+
+    def _written(self, id: int, read: Prompt) -> Token:
+        """Make a token that the model wrote: of no word of the text, like every written one."""
+        if self.vocabulary is not None and id <= END:
+            return special(id, generated=True)
+        text = self._text_of(read, id)
+        return Token(text, text, id, None, False, None, None, generated=True)
+
+    def _text_of(self, read: Prompt, id: int) -> str:
+        """Say what a reader sees of an id; a number that no word of the text has is shown as a number."""
+        if isinstance(self.module, TextClassifier):
+            return self._labels[id] if id < len(self._labels) else f"label {id}"
+        if self.vocabulary is not None:
+            return self.vocabulary.text(id)
+        return next((token.text for token in read.tokens if token.id == id), f"⟨id {id}⟩")
+
+    def _pass(self, prompt: Prompt, target: Prompt | None, mask: Mask, silenced: Sequence[Silence]) -> _Pass:
+        self._check_mask(mask)
+        ids, padding = self._inputs(prompt)
+        told: dict[Kind, Tensor | None] = {"encoder": padding, "decoder": padding}
+        run = partial(self.module, ids, padding)
+        if target is not None:
+            other, other_padding = self._inputs(target)
+            told = {"encoder": padding, "decoder": other_padding}
+            run = partial(self.module, ids, other, padding, other_padding)
+        given: dict[Kind, Tensor] = {kind: real for kind, real in told.items() if real is not None}
+        return self._forward(run, mask, given, silenced)
+
     def _forward(
-        self, run: Callable[[], Tensor], mask: Mask, padding: dict[Kind, Tensor]
-    ) -> tuple[Tensor, dict[Site, Recorded], float]:
-        with FORWARDS, torch.inference_mode(), recording(mask, padding) as recorder:
+        self,
+        run: Callable[[], Tensor],
+        mask: Mask = Mask.native(),
+        padding: Mapping[Kind, Tensor] | None = None,
+        silenced: Sequence[Silence] = (),
+    ) -> _Pass:
+        with FORWARDS, torch.inference_mode(), recording(mask, padding, silenced) as recorder:
             start = time.perf_counter()
             try:
                 vectors = run()
@@ -153,7 +264,7 @@ class ScratchModel:
                 raise ResourceError(f"There is not enough memory on {self.card.device} for this text.") from error
             if vectors.is_cuda:
                 torch.cuda.synchronize(vectors.device)
-            return vectors, recorder.recorded, 1000 * (time.perf_counter() - start)
+            return _Pass(vectors, recorder.recorded, 1000 * (time.perf_counter() - start))
 
     def _inputs(self, prompt: Prompt) -> tuple[Tensor, Tensor | None]:
         device, rows = self.card.device, self.module.config.vocabulary
@@ -163,6 +274,8 @@ class ScratchModel:
         return ids, None if all(prompt.real) else torch.tensor([prompt.real], device=device)
 
     def _check_mask(self, mask: Mask) -> None:
+        if not isinstance(mask, Mask):
+            raise MaskError(f"A mask is a Mask, such as Mask.causal() or Mask.parse('causal'), not {mask!r}.")
         config = self.module.config
         deepest = max(config.layers, config.decoder_layers or 0)
         absent = [layer for layer in sorted(mask.layers) if layer >= deepest]
@@ -224,37 +337,7 @@ def untrained(make: Callable[[Config], Transformer], config: Config, *, seed: in
     )
 
 
-def _written(id: int, named: dict[int, str]) -> Token:
-    """Make the token that a model wrote; a number that no word of the text has is shown as a number."""
-    text = named.get(id, f"⟨id {id}⟩")
-    return Token(text, text, id, None, False, None, None, generated=True)
-
-
-def _card(module: Transformer, *, id: str, name: str, source: str, licence: str, notes: tuple[str, ...]) -> Card:
-    config, weights = module.config, next(module.parameters())
-    kinds: tuple[Kind, ...] = ("encoder",)
-    if isinstance(module, EncoderDecoder):
-        kinds = ("encoder", "decoder", "cross")
-    elif isinstance(module, Decoder):
-        kinds = ("decoder",)
-    span = config.window if config.window is None or "decoder" in kinds else 2 * config.window - 1
-    return Card(
-        id=id,
-        name=name,
-        family=FAMILIES[type(module).__name__],
-        kinds=kinds,
-        layers=config.layers,
-        heads=config.heads,
-        kv_heads=config.G,
-        windows=(span,) * config.layers,
-        positions=POSITIONS.get(config.positions, config.positions),
-        parameters=sum(parameter.numel() for parameter in module.parameters()),
-        limit=config.length if config.positions == "learned" else None,
-        licence=licence,
-        source=source,
-        backend="sdpa",
-        reason="",
-        device=str(weights.device),
-        dtype=str(weights.dtype).removeprefix("torch."),
-        notes=notes,
-    )
+@torch.inference_mode()
+def _likeliest(module: Decoder | EncoderDecoder, vectors: Tensor) -> Tensor:
+    """Choose what comes after the last vector, (1, T, C) to (1, 1)."""
+    return module.logits(vectors[:, -1:]).argmax(dim=-1)

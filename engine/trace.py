@@ -19,6 +19,7 @@ from engine.attention import BLOCK_SCORES, rows_at_once
 from engine.audit import Audit, compared
 from engine.card import Card
 from engine.errors import ShapeError
+from engine.interventions import Silence
 from engine.masks import Mask
 from engine.recording import Recorded
 from engine.sites import KINDS, Kind, Site
@@ -79,6 +80,8 @@ class Trace:
         milliseconds: wall time of the forward pass.
         first: the position of the first query: above 0 where the keys before it came from a cache, so that the maps
             have fewer rows than columns.
+        interventions: what else was changed while it ran. The weights and the output of a silenced head are those that
+            it had, though nobody was handed them.
     """
 
     card: Card
@@ -88,10 +91,12 @@ class Trace:
     sites: Mapping[Site, Recorded | Returned]
     milliseconds: float
     first: int = 0
+    interventions: tuple[Silence, ...] = ()
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{kind} {self.layers(kind)} × {self.heads(kind)}" for kind in self.kinds)
-        return f"Trace({self.card.name}, {len(self.tokens)} tokens, {sizes}, {self.mask.name}, {self.backend})"
+        done = "".join(f", {one.name}" for one in self.interventions)
+        return f"Trace({self.card.name}, {len(self.tokens)} tokens, {sizes}, {self.mask.name}{done}, {self.backend})"
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

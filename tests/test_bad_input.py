@@ -19,7 +19,7 @@ from tests.app_pages import (
     errors,
     figures,
     hover_names,
-    opened,
+    on_minilm,
     operator_allows,
     ribbon_weights,
     ribbon_words,
@@ -39,7 +39,7 @@ NOTHING = "Type a sentence first: there is nothing to read yet."
 @pytest.mark.parametrize("page", MODEL_PAGES)
 def test_without_a_sentence_the_page_asks_for_one_and_keeps_the_last_picture(page: str, nothing: str):
     """And the next sentence works."""
-    test = typed(opened(page), nothing)
+    test = typed(on_minilm(page), nothing)
     assert errors(test) == [NOTHING]
     assert "Below is the last view that worked." in said(test)
     assert len(figures(test)) > 0
@@ -49,7 +49,7 @@ def test_without_a_sentence_the_page_asks_for_one_and_keeps_the_last_picture(pag
 
 def test_five_thousand_words_are_cut_twice_and_each_cut_is_told():
     """The bar keeps 2,000 characters, the model 512 tokens; then "hi" works."""
-    test = typed(opened(), "an " * 5000)
+    test = typed(on_minilm(), "an " * 5000)
     assert errors(test) == []
     assert len(str(test.text_input(key="sentence").value)) == MAX_CHARACTERS
     assert "Only the first 2,000 of 15,000 characters are read." in said(test)
@@ -62,7 +62,7 @@ def test_five_thousand_words_are_cut_twice_and_each_cut_is_told():
 
 def test_six_hundred_words_are_counted_and_the_cut_is_shown():
     """602 tokens with [CLS] and [SEP]; 510 words remain."""
-    test = typed(opened(), "at " * 600)
+    test = typed(on_minilm(), "at " * 600)
     assert "The text makes 602 tokens and 512 is the most that can be read: the last 90 are left out." in said(test)
     assert ribbon_weights(test).shape == (510, 510)
     assert "3 of 512 tokens" in said(typed(test, "hi"))
@@ -70,7 +70,7 @@ def test_six_hundred_words_are_counted_and_the_cut_is_shown():
 
 def test_what_is_not_in_the_vocabulary_is_named():
     """An emoji is one unknown token and keeps its own face in the ribbon."""
-    test = typed(opened(), "😀 hello 👩\u200d👩\u200d👧\u200d👦 there")
+    test = typed(on_minilm(), "😀 hello 👩\u200d👩\u200d👧\u200d👦 there")
     assert errors(test) == []
     assert "Not in the model's vocabulary, so read as [UNK]: “😀”, “👩\u200d👩\u200d👧\u200d👦”." in said(test)
     assert ribbon_words(test) == ["😀", "hello", "👩\u200d👩\u200d👧\u200d👦", "there"]
@@ -79,10 +79,10 @@ def test_what_is_not_in_the_vocabulary_is_named():
 @pytest.mark.parametrize("sign", ["\x00", "\x07", "\x7f"])
 def test_characters_that_cannot_be_read_are_replaced_and_the_link_still_works(sign: str):
     """What stands in the address reads back as what is shown."""
-    test = typed(opened(), f"a{sign}b hello")
+    test = typed(on_minilm(), f"a{sign}b hello")
     assert errors(test) == []
     assert "Characters that cannot be read became “\ufffd”." in said(test)
-    again = opened(q=test.query_params["q"])
+    again = on_minilm(q=test.query_params["q"])
     assert "could not be used" not in said(again)
     assert ribbon_words(again) == ribbon_words(test)
 
@@ -109,7 +109,7 @@ def test_half_a_surrogate_pair_in_the_session_is_replaced():
 @pytest.mark.parametrize("page", PAGES)
 def test_markup_stays_what_was_typed(page: str, text: str):
     """Plotly's ticks and hover names are escaped, the ribbon gets plain text, nothing fails."""
-    test = typed(opened(page), text)
+    test = typed(on_minilm(page), text)
     assert errors(test) == []
     if page == "explore":
         assert "".join(ribbon_words(test)) == text.replace(" ", "")
@@ -119,14 +119,14 @@ def test_markup_stays_what_was_typed(page: str, text: str):
 
 def test_vowel_signs_that_a_tokenizer_strips_are_told_and_words_stay_whole():
     """MiniLM's tokenizer drops accents and with them Hindi's vowel signs; the ribbon shows what was typed."""
-    test = typed(opened(), "अपने पोस्ट ऑफिस में")
+    test = typed(on_minilm(), "अपने पोस्ट ऑफिस में")
     assert "The tokenizer drops accents or vowel signs: “अपने” is read as “अपन”" in said(test)
     assert ribbon_words(test) == ["अपने", "पोस्ट", "ऑफिस", "में"]
 
 
 def test_right_to_left_words_keep_their_order_and_rows():
     """Four words, four rows, in the order in which they were typed."""
-    test = typed(opened(), "שלום עולם טוב abc")
+    test = typed(on_minilm(), "שלום עולם טוב abc")
     assert errors(test) == []
     assert ribbon_words(test) == ["שלום", "עולם", "טוב", "abc"]
     assert view_of(test, "ribbon")["pinned"] == 3
@@ -134,7 +134,7 @@ def test_right_to_left_words_keep_their_order_and_rows():
 
 def test_a_script_without_spaces_stays_at_tokens_and_says_so():
     """There are no words to join to."""
-    test = typed(opened(), "我喜欢自然语言处理")
+    test = typed(on_minilm(), "我喜欢自然语言处理")
     assert errors(test) == []
     assert "This script writes no spaces between words, so the words view shows tokens." in said(test)
     assert len(ribbon_words(test)) == 9
@@ -168,7 +168,7 @@ def test_a_link_that_asks_for_what_is_not_there_shows_the_default_with_a_note(
     parameter: str, text: str | list[str], note: str
 ):
     """No error, the rest of the link still counts, and the address is mended."""
-    test = opened(**{parameter: text, "colour": "log"})
+    test = on_minilm(**{parameter: text, "colour": "log"})
     assert errors(test) == []
     assert note in said(test)
     assert test.query_params["colour"] == "log"
@@ -178,14 +178,14 @@ def test_a_link_that_asks_for_what_is_not_there_shows_the_default_with_a_note(
 
 def test_a_word_beyond_the_sentence_falls_back_to_the_last():
     """A link to word 55 of a sentence of two."""
-    test = opened(q="hello there", word="55", to="t99")
+    test = on_minilm(q="hello there", word="55", to="t99")
     assert errors(test) == []
     assert view_of(test, "ribbon")["pinned"] == 1
 
 
 def test_a_mask_that_does_not_fit_the_sentence_is_explained_and_the_last_view_stays():
     """Documents of 3 and 4 tokens are not 15."""
-    test = opened(mask="document:3,4")
+    test = on_minilm(mask="document:3,4")
     assert errors(test) == ["The document lengths 3, 4 add up to 7, not to the 15 tokens."]
     assert len(figures(test)) == 1
 
@@ -196,8 +196,10 @@ def test_a_model_that_vanished_is_explained_and_the_last_view_stays():
     def prepare(test: AppTest) -> None:
         test.session_state["view"] = View(model="gone")
 
-    test = opened("explore", prepare)
-    assert errors(test) == ["There is no model 'gone' here. There is: minilm, minilm-scratch."]
+    test = on_minilm("explore", prepare)
+    there = ", ".join(entry.id for entry in cache.entries())
+    assert there.endswith("minilm, minilm-scratch")
+    assert errors(test) == [f"There is no model 'gone' here. There is: {there}."]
     assert ribbon_words(test)[8] == "she"
 
 
@@ -221,7 +223,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_checkpoint_that_is_a_pickle_or_broke_off_is_not_offered(broken: Path, name: str):
     """A pickle could run code; a link to either is refused like any unknown model."""
     with operator_allows(broken):
-        test = opened(model=str(broken / name))
+        test = on_minilm(model=str(broken / name))
         options = test.selectbox(key="model").options
     assert not any(option.startswith(name) for option in options)
     assert any(option.startswith("good") for option in options)
@@ -233,7 +235,7 @@ def test_a_checkpoint_that_is_a_pickle_or_broke_off_is_not_offered(broken: Path,
 def test_a_model_that_fails_to_load_is_explained_and_the_last_view_stays(broken: Path, page: str, name: str):
     """One sentence that names it, no traceback, the picture of before; picking another model mends it."""
     with operator_allows(broken):
-        test = opened(page, head="3")
+        test = on_minilm(page, head="3")
         before = [figure["data"] for figure in figures(test)]
         test.selectbox(key="model").set_value(str(broken / name)).run()
         (message,) = errors(test)
@@ -256,7 +258,7 @@ def test_a_model_that_fails_is_loaded_once_for_each_try(
 
     with operator_allows(broken):
         monkeypatch.setattr(cache, "load", counted)
-        test = opened(model=str(broken / "prefix"))
+        test = on_minilm(model=str(broken / "prefix"))
         assert len(errors(test)) == 1
         test.button(key="rank_3_1").click().run()
         assert view_of(test, "grid")["layer"] == 3
@@ -274,7 +276,7 @@ def test_an_unexpected_failure_is_one_sentence_without_a_traceback(
         raise RuntimeError("/secret/path")
 
     monkeypatch.setattr(scene, "shown", fail)
-    test = opened()
+    test = on_minilm()
     assert errors(test) == ["Something went wrong here, and it is not your doing. Another sentence or model may work."]
     assert "/secret/path" in caplog.text
 

@@ -127,12 +127,13 @@ def test_numbers_that_are_not_finite_are_null_in_json(capsys: pytest.CaptureFixt
 
 
 def test_models_are_listed_with_what_they_are_and_where(capsys: pytest.CaptureFixture[str]):
-    (first, *_) = as_json(capsys, "models")
+    (first, *others) = as_json(capsys, "models")
     assert first.keys() == Entry.__dataclass_fields__.keys()
-    assert (first["id"], first["family"], first["where"], first["parameters"]) == (
-        "minilm", "bert", "packaged", 22_713_216,
-    )  # fmt: skip
-    assert "22.7 M parameters" in answered(capsys, "models").splitlines()[0]
+    assert (first["id"], first["family"], first["where"]) == ("twin-encoder", "encoder", "comes with the app")
+    minilm = next(entry for entry in others if entry["id"] == "minilm")
+    assert (minilm["family"], minilm["where"], minilm["parameters"]) == ("bert", "packaged", 22_713_216)
+    (line,) = (line for line in answered(capsys, "models").splitlines() if line.startswith("minilm "))
+    assert "22.7 M parameters" in line
 
 
 WRONG: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -143,7 +144,7 @@ WRONG: tuple[tuple[tuple[str, ...], str], ...] = (
     (("attend", ""), "Type a sentence first"),
     (("attend", " \t\n"), "Type a sentence first"),
     (("attend", "The cat", "--model", "nope"), "'nope' cannot be opened: it is not on this machine"),
-    (("attend", "The cat", "--model", ""), "'' is no model's name. Known here: minilm, minilm-scratch."),
+    (("attend", "The cat", "--model", ""), "'' is no model's name. Known here: twin-encoder, twin-decoder,"),
     (("attend", "The cat", "--model", "./nowhere"), "There is no folder './nowhere'."),
     (("attend", "The cat", "--model", "a\udcffb"), "is no model's name"),
     (("attend", "The cat", "--layer", "6"), "Layer 6 does not exist: layers count from 0 to 5."),
