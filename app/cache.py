@@ -16,7 +16,10 @@ from weakref import WeakValueDictionary
 import streamlit as st
 
 from app.cost_bench import Bench
+from app.train_queue import Trainer
 from engine import Entry, Mask, Model, ModelError, Policy, Trace, load, models
+from engine.interventions import Silence
+from engine.shipped import SHIPPED
 
 MODELS_KEPT = 3
 BYTES_KEPT = 600_000_000
@@ -83,13 +86,27 @@ def entries() -> tuple[Entry, ...]:
     return tuple(entry for entry in models(policy()) if entry.available)
 
 
-@st.cache_resource(max_entries=MODELS_KEPT, show_spinner="Loading the model …")
 def model(name: str) -> Model:
-    """Load a model of the list, once for everybody; the least recently used is dropped beyond three.
+    """Load a model of the list, once for everybody; of the large ones the least recently used is dropped beyond three.
 
     Raises:
         ModelError: it is not in the list, or cannot be loaded.
     """
+    return _small(name) if name in SHIPPED else large(name)
+
+
+@st.cache_resource(max_entries=MODELS_KEPT, show_spinner="Loading the model …")
+def large(name: str) -> Model:
+    """Load a model that does not come with the app; see `model`."""
+    return _loaded(name)
+
+
+@st.cache_resource(max_entries=len(SHIPPED), show_spinner="Loading the model …")
+def _small(name: str) -> Model:
+    return _loaded(name)
+
+
+def _loaded(name: str) -> Model:
     if name not in {entry.id for entry in entries()}:
         known = ", ".join(entry.id for entry in entries()) or "none: see the README on how to install one"
         raise ModelError(f"There is no model {name!r} here. There is: {known}.")
@@ -98,18 +115,26 @@ def model(name: str) -> Model:
     return load(name, device=device, dtype=dtype, policy=policy())
 
 
-def trace(name: str, sentence: str, mask: Mask, target: str = "") -> Trace:
+def trace(name: str, sentence: str, mask: Mask, target: str = "", silence: str = "") -> Trace:
     """Run a model on a sentence, or fetch the trace of the same run made before.
 
-    A target is for an encoder–decoder; other models do without.
+    A target is for an encoder–decoder; other models do without. A head is silenced that `silence` names.
 
     Raises:
-        EngineError: the model cannot be loaded or cannot read this.
+        EngineError: the model cannot be loaded or cannot read this, or has no such head.
     """
     loaded = model(name)
     wanted = target.strip() or None if "cross" in loaded.card.kinds else None
-    key = ("trace", name, sentence, mask, wanted)
-    return _store().get(key, lambda: loaded.run(sentence, target=wanted, mask=mask), lambda made: made.nbytes)
+    key = ("trace", name, sentence, mask, wanted, silence)
+    done = silences(silence)
+    return _store().get(
+        key, lambda: loaded.run(sentence, target=wanted, mask=mask, interventions=done), lambda made: made.nbytes
+    )
+
+
+def silences(silence: str) -> tuple[Silence, ...]:
+    """Read which head a view silences: one or none."""
+    return (Silence.parse(silence),) if silence else ()
 
 
 def derived(key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
@@ -121,3 +146,9 @@ def derived(key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T
 def bench() -> Bench:
     """The one place where measurements are made, whoever asks; it holds the last one's few points."""
     return Bench()
+
+
+@st.cache_resource(show_spinner=False)
+def trainer() -> Trainer:
+    """The one place where models are trained while somebody watches, whoever asks."""
+    return Trainer()

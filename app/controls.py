@@ -1,13 +1,15 @@
 """The controls that pages share: the sentence on all, the model, the mask and "more" where a model runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import streamlit as st
 
 from app import state
 from app.copy_link import copy_link
 from app.examples import example_of, examples
-from app.phrases import SPACE
+from app.homes import TWINS
+from app.parameters import TWIN
+from app.phrases import SPACE, twin_label
 from app.shell import literal
 from engine.card import Card
 from engine.catalogue import Entry
@@ -52,6 +54,7 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
         card: of the model that is shown; None where there is none.
     """
     fixed = _without_masks(card)
+    _without_a_twin(models)
     sentence_bar()
     with st.container(horizontal=True, vertical_alignment="center", key="model_bar"):
         st.selectbox(
@@ -59,14 +62,15 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
             list(models),
             format_func=lambda model: models[model],
             label_visibility="collapsed",
-            width=360,
+            width=430,
             **state.mirror("model"),
         )
         st.segmented_control(
             "Mask",
-            _masks(),
-            format_func=mask_name,
+            _masks(models),
+            format_func=lambda mask: mask_name(mask, state.asked().model),
             required=True,
+            wrap=True,
             disabled=bool(fixed),
             label_visibility="collapsed",
             **state.mirror("mask"),
@@ -92,9 +96,19 @@ def model_names(entries: Iterable[Entry]) -> dict[str, str]:
     return names
 
 
-def mask_name(mask: str) -> str:
-    """Say a mask's name as a reader would, as markdown with nothing in it to interpret."""
+def mask_name(mask: str, model: str) -> str:
+    """Say a mask's name, or the twin's of a model, as markdown with nothing in it to interpret."""
+    if mask == TWIN:
+        return twin_label(model)
     return MASK_NAMES[mask] if mask in MASK_NAMES else literal(Mask.parse(mask).name)
+
+
+def _without_a_twin(models: Collection[str]) -> None:
+    """Go back to the model itself where its twin is asked for and there is none."""
+    asked = state.asked()
+    if asked.mask == TWIN and TWINS.get(asked.model) not in models and not state.is_standing_in():
+        state.set(mask="native")
+        state.note("This model has no twin, so it is shown as it was trained.")
 
 
 def _without_masks(card: Card | None) -> str:
@@ -107,9 +121,10 @@ def _without_masks(card: Card | None) -> str:
     return f"{card.name} runs only under the mask that it was trained with: {card.reason}."
 
 
-def _masks() -> list[str]:
-    current = state.asked().mask
-    return [*MASK_NAMES] if current in MASK_NAMES else [*MASK_NAMES, current]
+def _masks(models: Collection[str]) -> list[str]:
+    asked = state.asked()
+    offered = [*MASK_NAMES, *([TWIN] if TWINS.get(asked.model) in models else [])]
+    return offered if asked.mask in (*offered, TWIN) else [*offered, asked.mask]
 
 
 def _pick_example() -> None:

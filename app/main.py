@@ -26,7 +26,15 @@ from app import cache, shell, state
 from app.controls import controls, model_names, sentence_bar
 from engine.errors import EngineError
 
-PAGES = {"explore": "Explore", "masks": "Masks", "positions": "Positions", "build": "Build", "cost": "Cost"}
+PAGES = {
+    "explore": "Explore",
+    "masks": "Masks",
+    "positions": "Positions",
+    "build": "Build",
+    "cost": "Cost",
+    "vision": "Vision",
+    "train": "Train",
+}
 OF_A_MODEL = frozenset({"Explore", "Masks"})  # the others read the sentence alone, so they don't wait for a model
 
 # No sections yet: on top they become menus, which would hide the pages behind a click.
@@ -41,7 +49,7 @@ st.logo(ROOT / "assets" / "logo.svg", size="large")
 st.html(ROOT / "assets" / "style.css")
 
 try:
-    models = model_names(cache.entries())
+    models = model_names(entry for entry in cache.entries() if entry.style != "vision")  # those that read text
 except EngineError as error:  # what the operator set cannot be read; there is nothing to show before it is mended
     st.error(shell.literal(str(error)))
     st.stop()

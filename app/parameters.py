@@ -5,8 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.errors import MaskError
+from engine.errors import InterventionError, MaskError
+from engine.interventions import Silence
 from engine.masks import Mask
+
+TWIN = "twin"  # no mask, but stands where one could: the model's twin, under the mask that the twin was trained with
 
 # What neither an address nor a browser takes as it is: control characters, and halves of a pair of surrogates.
 UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -105,10 +108,20 @@ def write_place(value: str | None) -> str:
 
 
 def read_mask(text: str) -> str:
-    """Read a mask as Mask.parse does, in its shortest spelling."""
+    """Read a mask as Mask.parse does, in its shortest spelling, or the twin."""
+    if text == TWIN:
+        return text
     try:
         return Mask.parse(matching(r"(?!.*[0-9]{7})[^\x00-\x1f]{1,500}")(text)).spec
     except MaskError as error:
+        raise ValueError(text) from error
+
+
+def read_silence(text: str) -> str:
+    """Read a head as Silence.parse does."""
+    try:
+        return Silence.parse(text).spec
+    except InterventionError as error:
         raise ValueError(text) from error
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.charts_inputs import shortened
+from app.homes import TWINS
 from engine import Mask
+from engine.shipped import SHIPPED
 from engine.tokens import Group
 
 SPACE = "\u202f"  # narrow, and no line ends between a number and its unit
@@ -37,6 +39,11 @@ def mask_short(mask: str) -> str:
     """Say a mask's name where there is room for two words."""
     names = {"native": "as trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
     return names.get(mask) or Mask.parse(mask).name
+
+
+def twin_label(model: str) -> str:
+    """Offer a model's twin beside the masks: "Twin, trained GPT-style"."""
+    return f"Twin, trained {SHIPPED[TWINS[model]][1]}"
 
 
 def pieces_remark(axes: Sequence[Group]) -> str:

@@ -8,17 +8,21 @@ from collections import Counter
 import numpy as np
 import streamlit as st
 
-from app import charts, export, state
+from app import cache, charts, export, state
 from app.charts_inputs import shortened
 from app.components import Pick, grid, heatmap_canvas
 from app.panels import GROUP, is_dark
 from app.phrases import SPACE, brief, mask_short, percent, pieces_remark
 from app.scene import Scene, grid_maps, native_scene, pair_title, pair_weights
 from app.shell import literal
-from app.view import place, places
+from app.view import locate, place, places
+from engine.interventions import Silence
 
 PLOTLY_UP_TO = 128
-RANKED = 6
+RANKED, RANKED_OF_FEW, ALWAYS_RANKED = 6, 5, 4  # heads that are listed at most, and even where they give nothing
+LEAST_SHARE = 0.0005  # what has a number to be listed for
+MAP_SIZE, GRID_HEIGHT = 432, 300
+MAP_ROOM, GRID_ROOM = 14, 54  # pixels that a line with the model's answer, or on a mask, takes from them
 BARS, MOST_BARS = 12, 14  # how many words the bars show of a long sentence, and how many of a short one
 SENTENCE_BYTES = 5_000_000  # what the sentence may take in a table that repeats it on every line
 
@@ -27,11 +31,23 @@ def title_of(scene: Scene) -> str:
     """Name what the map shows: layer and head, or the mean, and what is special about them."""
     view, card = scene.view, scene.trace.card
     kind = f"{scene.kind}, " if len(scene.trace.kinds) > 1 else ""
+    kind = f"{card.name}: {kind}" if scene.is_twin else kind
+    silenced = _silenced(scene)
     if view.average == "all":
-        return f"{kind}mean of all heads"
+        return f"{kind}mean of all heads{silenced}"
     if view.average == "layer":
-        return f"{kind}layer {view.layer}, mean of its heads"
-    return f"{kind}layer {view.layer}, head {view.head}{_sharing(scene)}{_window(scene, card.windows)}"
+        return f"{kind}layer {view.layer}, mean of its heads{silenced}"
+    return f"{kind}layer {view.layer}, head {view.head}{silenced}{_sharing(scene)}{_window(scene, card.windows)}"
+
+
+def _silenced(scene: Scene) -> str:
+    """Say in the title which head is silenced: the one that is shown, or another."""
+    view = scene.view
+    several = len(scene.trace.kinds) > 1
+    shown = Silence(view.layer, view.head, scene.kind if several else None).spec
+    if not view.silence:
+        return ""
+    return ", silenced" if view.average == "head" and view.silence == shown else f" ({scene.silenced} silenced)"
 
 
 def _sharing(scene: Scene) -> str:
@@ -72,7 +88,7 @@ def heat(scene: Scene) -> None:
         figure = charts.heatmap(
             made.weights, queries, keys, visible=visible, title=title_of(scene), dark=is_dark(),
             log=view.colour == "log", floor=view.threshold / 100, row=row, column=column,
-            size=418 if scene.is_foreign else 432,
+            size=MAP_SIZE - (MAP_ROOM if scene.is_compared or scene.trace.card.trained else 0),
         )  # fmt: skip
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
     remarks = [*made.remarks, *([f"weights below {view.threshold}{SPACE}% are hidden"] if view.threshold else [])]
@@ -99,6 +115,7 @@ def table_of(scene: Scene) -> bytes:
             "kind": scene.kind,
             "layer": view.layer if view.average != "all" else "all",
             "head": view.head if view.average == "head" else "mean",
+            "silenced": view.silence,
             "rescaled": view.renormalise,
             "sentence": shortened(view.sentence, room),
             "unit": view.unit,
@@ -114,8 +131,9 @@ def table_name(scene: Scene) -> str:
     model = scene.trace.card.id.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     where = {"head": f"L{view.layer}-H{view.head}", "layer": f"L{view.layer}-mean", "all": "mean"}[view.average]
     kind = scene.kind if len(scene.trace.kinds) > 1 else ""
-    parts = (re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:40] for part in (model, kind, where, view.mask))
-    return "-".join(["attention", *filter(None, parts)]) + ".csv"
+    parts = (model, kind, where, f"without-{view.silence}" if view.silence else "", view.mask)
+    names = (re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:40] for part in parts)
+    return "-".join(["attention", *filter(None, names)]) + ".csv"
 
 
 def heads(scene: Scene) -> None:
@@ -132,9 +150,9 @@ def heads(scene: Scene) -> None:
         shade_title=pair_title(scene),
         ranking=False,
         log=view.colour == "log",
-        max_height=300,
+        max_height=GRID_HEIGHT - (GRID_ROOM if scene.trace.card.trained else 0),
         key="grid",
-        on_pick=lambda pick: state.set(layer=pick["layer"], head=pick["head"], average="head"),
+        on_pick=lambda pick: state.set(**scene.head_asked(pick["layer"], pick["head"]), average="head"),
     )
     if shade is not None:
         _partner(scene)
@@ -170,7 +188,9 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
     if np.isnan(shade).all():
         st.caption("masked: no head can look there")
         return
-    order = np.argsort(-shade, axis=None, kind="stable")[:RANKED]
+    most = RANKED_OF_FEW if scene.trace.card.trained else RANKED  # theirs have longer numbers, and one line to stand in
+    best = np.argsort(-shade, axis=None, kind="stable")[:most]
+    order = [cell for rank, cell in enumerate(best) if rank < ALWAYS_RANKED or shade.flat[cell] >= LEAST_SHARE]
     view = scene.view
     current = (view.layer, view.head) if view.average == "head" else None
     with st.container(horizontal=True, key="ranking"):
@@ -182,26 +202,33 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
                 help=f"Show layer {layer}, head {head}",
                 type="primary" if (layer, head) == current else "secondary",
                 on_click=state.set,
-                kwargs={"layer": layer, "head": head, "average": "head"},
+                kwargs={**scene.head_asked(layer, head), "average": "head"},
             )
 
 
 def change(scene: Scene) -> None:
-    """Draw the picked word's row before and after the foreign mask, side by side."""
+    """Draw the picked word's row as trained and under the foreign mask, or in the model's twin, side by side."""
     before, after = native_scene(scene), scene.shown
     by = scene.view.direction == "by"
-    rows = [made.weights[:, scene.pin] if by else made.weights[scene.pin] for made in (before, after)]
+    sources, targets = (before.keys, before.queries) if by else (before.queries, before.keys)
+    pin = locate(sources, place(scene.sources, scene.pin))
+    st.markdown(f"**What changed for {literal(brief(scene.sources[scene.pin].text))}**")
+    if pin is None:  # a special token that one of the twins has not
+        st.caption(literal(f"{cache.model(scene.asked.model).card.name} does not read this token."))
+        return
+    row = before.weights[:, pin] if by else before.weights[pin]
+    there = [locate(targets, name) for name in places(scene.targets)]
     masked = ~(after.visible[:, scene.pin] if by else after.visible[scene.pin])
     labels = [group.text for group in scene.targets]
     top = None if len(labels) <= MOST_BARS else BARS
-    st.markdown(f"**What changed for {literal(brief(scene.sources[scene.pin].text))}**")
+    names = _compared(scene)
     st.altair_chart(
         charts.comparison(
-            rows[0],
-            rows[1],
+            [0.0 if index is None else row[index] for index in there],
+            after.weights[:, scene.pin] if by else after.weights[scene.pin],
             labels,
-            before_name="as trained",
-            after_name=mask_short(scene.view.mask),
+            before_name=names[0],
+            after_name=names[1],
             masked_after=masked,
             top=top,
             floor=scene.view.threshold / 100,
@@ -212,5 +239,14 @@ def change(scene: Scene) -> None:
     remarks = [f"the {top} with the most weight of {len(labels)}"] if top else []
     if scene.view.threshold:
         remarks.append(f"words below {scene.view.threshold}{SPACE}% in both are hidden")
+    if scene.silenced:
+        remarks.append(f"{scene.silenced} is silenced in both")
     if remarks:
         st.caption("; ".join(remarks))
+
+
+def _compared(scene: Scene) -> tuple[str, str]:
+    """Name the two runs whose rows are compared."""
+    if not scene.is_twin:
+        return "as trained", mask_short(scene.view.mask)
+    return cache.model(scene.asked.model).card.name, scene.trace.card.name

@@ -2,37 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import torch
 
-from app import cache
+from app.drawn import traced
 from app.examples import Example, example_of
 from app.phrases import percent
-from app.scene import Scene, mask_of
+from app.scene import Scene
 from app.shown import between, groups
 from app.view import locate, place
-from engine import Kind, Trace
+from engine import Kind, Trace, group_words
+from engine.errors import MaskError
+from engine.grammar import parse
 from engine.tokens import Group
 
 
 def reading(scene: Scene) -> str:
     """Compare the shown head on an example and on its twin sentence; empty where there is no twin.
 
-    The heads are counted too: a head follows the reason if, in both sentences, it gives the right person more.
+    At the pronoun or, where that cannot know, at the last word of the reason. The heads are counted too: a head follows
+    the reason if, in both sentences, it gives the right person more.
     """
+    try:
+        return _read(scene)
+    except MaskError:  # one that names tokens, and the twin sentence has others
+        return ""
+
+
+def _read(scene: Scene) -> str:
     view = scene.view
     example = example_of(view.sentence)
     twin = example_of(example.twin) if example and example.twin else None
     if example is None or twin is None or view.direction != "to" or view.unit != "words" or view.average != "head":
         return ""
-    if scene.kind != scene.trace.kinds[0] or place(scene.sources, scene.pin) != example.word:
+    if scene.kind != scene.trace.kinds[0]:
         return ""
-    return _blocked(scene, example, twin) or _verdict(scene, example, twin)
+    picked, ends = place(scene.sources, scene.pin), tuple(_end(sentence) for sentence in (example, twin))
+    if picked == example.word:
+        return _blocked(scene, example, twin) or _verdict(scene, example, twin, (example.word, twin.word))
+    if picked == ends[0] and _cannot_know(scene, example, twin):
+        return _verdict(scene, example, twin, ends)
+    return ""
 
 
-def _verdict(scene: Scene, example: Example, twin: Example) -> str:
+def _end(example: Example) -> str | None:
+    """Find the last word of the reason."""
+    sentence = parse(example.sentence)
+    return None if sentence is None or sentence.reason_end is None else str(sentence.reason_end)
+
+
+def _verdict(scene: Scene, example: Example, twin: Example, words: Sequence[str | None]) -> str:
     layer, head = scene.view.layer, scene.view.head
-    (right, other), (right_twin, other_twin) = _candidates(scene, example, twin), _candidates(scene, twin, example)
+    (right, other), (right_twin, other_twin) = (
+        _candidates(scene, example, twin, words[0]), _candidates(scene, twin, example, words[1]),
+    )  # fmt: skip
     follows = (right > other) & (right_twin > other_twin)
     names = [_text(scene, wanted) for wanted in (example.partner, twin.partner)]
     ending = "…" + twin.sentence.split("because")[-1]
@@ -46,6 +72,15 @@ def _verdict(scene: Scene, example: Example, twin: Example) -> str:
         f"{' (not rescaled)' if scene.view.renormalise else ''}. {verdict} "
         f"{counted} of the {follows.size} heads {'does' if many < 2 else 'do'}."
     )
+
+
+def _cannot_know(scene: Scene, example: Example, twin: Example) -> bool:
+    """Say whether the pronoun's weights are the same in both sentences, because its row comes before the reason."""
+    kind = scene.kind
+    here, there = (_run(scene, sentence) for sentence in (example, twin))
+    changed, _ = _changed([token.id for token in here.queries(kind)], [token.id for token in there.queries(kind)])
+    query = _group(groups(here.queries(kind), scene.view), example.word)
+    return not depends(here, kind, here.layers(kind) - 1, query, changed)
 
 
 def _blocked(scene: Scene, example: Example, twin: Example) -> str:
@@ -63,6 +98,11 @@ def _blocked(scene: Scene, example: Example, twin: Example) -> str:
     keys = [_group(groups(here.keys(kind), view), wanted) for wanted in (example.partner, twin.partner)]
     unseen = [f"“{key.text}”" for key in keys if not bool(seen[list(key.indices)].any())]
     return f"Here “{word}” cannot see {' or '.join(unseen)}, so there is nothing to compare." if unseen else ""
+
+
+def in_words(trace: Trace, kind: Kind, word: int) -> Group:
+    """Give the tokens of one word of a sentence, whatever an axis shows."""
+    return next(group for group in group_words(trace.queries(kind)) if group.word == word)
 
 
 def depends(trace: Trace, kind: Kind, layer: int, query: Group, changed: set[int]) -> bool:
@@ -98,14 +138,14 @@ def _differing(example: Example, twin: Example) -> str:
 
 
 def _run(scene: Scene, example: Example) -> Trace:
-    return cache.trace(scene.view.model, example.sentence, mask_of(scene.view), scene.view.target)
+    return traced(replace(scene.view, sentence=example.sentence))
 
 
-def _candidates(scene: Scene, example: Example, twin: Example) -> tuple[np.ndarray, np.ndarray]:
-    """Give for every head the weight from the pronoun to the person meant and to the other one, (L, H) each."""
+def _candidates(scene: Scene, example: Example, twin: Example, place: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Give for every head the weight from a word to the person meant and to the other one, (L, H) each."""
     trace = _run(scene, example)
     axis = groups(trace.queries(scene.kind), scene.view)
-    word, right, other = (_group(axis, wanted) for wanted in (example.word, example.partner, twin.partner))
+    word, right, other = (_group(axis, wanted) for wanted in (place, example.partner, twin.partner))
     return between(trace, scene.kind, word, right), between(trace, scene.kind, word, other)
 
 

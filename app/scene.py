@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app import cache, state
+from app.drawn import drawn, mask_of, traced
+from app.homes import counterpart
+from app.parameters import TWIN
 from app.phrases import brief
 from app.shown import Shown, between, can_see, shown, thumbnails
 from app.view import View, assignment, locate, opening_view, own_partner
 from engine import Kind, Mask, Trace
+from engine.errors import InterventionError
 from engine.tokens import Group, group_tokens
 
 PRONOUNS = frozenset(
@@ -42,7 +46,8 @@ class Scene:
     """What a page draws.
 
     Attributes:
-        view: what the reader asked for, within the model's range.
+        asked: what the reader asked for, within the model's range.
+        view: the same as it is run and drawn: where the model's twin is asked for, of the twin, its mask and its head.
         trace: the run.
         kind: which attention is shown.
         shown: its map.
@@ -50,6 +55,7 @@ class Scene:
         partner: the word at the other end; None where there is only one word.
     """
 
+    asked: View
     view: View
     trace: Trace
     kind: Kind
@@ -80,14 +86,31 @@ class Scene:
         return is_foreign(self.trace, self.view.mask)
 
     @property
+    def is_twin(self) -> bool:
+        """Whether what is drawn is the twin of the model that was picked."""
+        return self.view.model != self.asked.model
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether what is drawn stands beside the model as it was trained."""
+        return self.is_foreign or self.is_twin
+
+    @property
+    def silenced(self) -> str:
+        """Name the head that is silenced: "L2 H0"; empty for none."""
+        return "".join(
+            f"{one.kind or ''} L{one.layer} H{one.head}".strip() for one in cache.silences(self.view.silence)
+        )
+
+    def head_asked(self, layer: int, head: int) -> dict[str, int]:
+        """Say what to ask for to see a head that is drawn: fields of a view."""
+        layer, head = counterpart(self.view.model, (layer, head)) if self.is_twin else (layer, head)
+        return {"layer": layer, "head": head}
+
+    @property
     def one_axis(self) -> bool:
         """Whether queries and keys are the same words."""
         return self.kind != "cross"
-
-
-def mask_of(view: View) -> Mask:
-    """Read the mask that a view names."""
-    return Mask.parse(view.mask)
 
 
 def is_foreign(trace: Trace, mask: str) -> bool:
@@ -106,22 +129,41 @@ def scene(*, of_sentence: bool = False) -> Scene:
     Raises:
         EngineError: the model or the sentence cannot be used.
     """
-    view = state.view()
-    trace = cache.trace(view.model, view.sentence, mask_of(view), view.target)
-    kind = trace.kinds[0] if of_sentence else view.kind if view.kind in trace.kinds else trace.kinds[-1]
-    view = state.clamp(layers=trace.layers(kind), heads=trace.heads(kind))
+    asked = state.view()
+    if of_sentence:
+        asked = replace(asked, mask="native" if asked.mask == TWIN else asked.mask, silence="")
+    elif asked.silence:
+        asked = _with_a_head_to_silence(asked)
+    trace = traced(drawn(asked))
+    kind = trace.kinds[0] if of_sentence else asked.kind if asked.kind in trace.kinds else trace.kinds[-1]
+    within = state.clamp(layers=trace.layers(kind), heads=trace.heads(kind))
     if state.take_arrival():
-        view = _mended(view, trace, kind)
+        within = _mended(within, trace, kind)
+    asked = replace(within, mask=asked.mask, silence=asked.silence)
+    view = drawn(asked)
     made = shown(trace, view, kind)
     to = view.direction == "to"
     sources, targets = (made.queries, made.keys) if to else (made.keys, made.queries)
-    pin = locate(sources, view.word)
-    pin = default_word(sources) if pin is None else pin
+    found = locate(sources, view.word)
+    pin = default_word(sources) if found is None else found
     row, seen = (made.weights[pin], made.visible[pin]) if to else (made.weights[:, pin], made.visible[:, pin])
     partner = locate(targets, view.partner)
-    if partner is None:
+    if partner is None or (found is None and view.word is not None):  # a partner belongs to the word it came with
         partner = strongest(row, seen, targets, None if kind == "cross" else pin)
-    return Scene(view, trace, kind, made, pin, partner)
+    return Scene(asked, view, trace, kind, made, pin, partner)
+
+
+def _with_a_head_to_silence(asked: View) -> View:
+    """Forget a silence where it makes no sense: of a model that gives no answer, and of a head that is not there."""
+    if cache.model(asked.model).card.trained is None:
+        state.note("Heads can be silenced in the models that were trained here: only they say what they make of it.")
+        return state.amend(silence="")
+    try:
+        traced(drawn(asked))
+    except InterventionError:
+        state.note(f"“{assignment('silence', asked.silence)}” names no head of this model, so none is silenced.")
+        return state.amend(silence="")
+    return asked
 
 
 def _mended(view: View, trace: Trace, kind: Kind) -> View:
@@ -172,15 +214,16 @@ def strongest(row: np.ndarray, seen: np.ndarray, groups: Sequence[Group], but: i
 
 
 def native_scene(scene: Scene) -> Shown:
-    """Make the same map under the mask that the model was trained with."""
-    native = cache.trace(scene.view.model, scene.view.sentence, Mask.native(), scene.view.target)
-    return shown(native, scene.view, scene.kind)
+    """Make the same map of the model that was picked, under the mask that it was trained with."""
+    view = replace(scene.asked, mask="native")
+    native = traced(view)
+    return shown(native, view, scene.kind if scene.kind in native.kinds else native.kinds[-1])
 
 
 def grid_maps(scene: Scene) -> np.ndarray:
     """Make or fetch a thumbnail of every head, (L, H, height, width)."""
     view = scene.view
-    key = ("thumbnails", *_run(scene), scene.kind, view.unit, view.specials, view.renormalise)
+    key = ("thumbnails", *run_of(scene), scene.kind, view.unit, view.specials, view.renormalise)
     return cache.derived(key, lambda: thumbnails(scene.trace, view, scene.kind), lambda made: made.nbytes)
 
 
@@ -209,9 +252,10 @@ def pair_title(scene: Scene) -> str:
 
 def audit_text(scene: Scene) -> tuple[str, bool]:
     """Audit the run, once; return the sentence and whether it passed or does not apply."""
-    audit = cache.derived(("audit", *_run(scene)), scene.trace.audit, lambda made: 200)
+    audit = cache.derived(("audit", *run_of(scene)), scene.trace.audit, lambda made: 200)
     return str(audit), audit.passed or audit.relative is None
 
 
-def _run(scene: Scene) -> tuple[str, str, Mask, str]:
-    return scene.view.model, scene.view.sentence, mask_of(scene.view), scene.view.target
+def run_of(scene: Scene) -> tuple[str, str, Mask, str, str]:
+    """Name the run, as a part of keys."""
+    return scene.view.model, scene.view.sentence, mask_of(scene.view), scene.view.target, scene.view.silence

@@ -23,6 +23,7 @@ from typing import Any, TypedDict
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from app.homes import home
 from app.view import TEXTS, View, from_address, opening_view, own_partner, portable, to_address, usable
 
 ASKED = "view"  # what the reader asked for
@@ -55,9 +56,9 @@ def asked() -> View:
 def set(**changes: Any) -> None:
     """Change some fields of the view; made for callbacks, which run before the page is drawn.
 
-    A new sentence brings its own word and partner (or none), a new model forgets places that are tokens, and a
-    partner that an example brought along goes with its direction. Text is cut and mended where it has to be, with a
-    note.
+    A new sentence brings its own word and partner (or none). A new model is opened on its home head, and forgets
+    places that are tokens, the kind of attention and what was silenced. A partner that an example brought along goes
+    with its direction. Text is cut and mended where it has to be, with a note.
 
     Raises:
         TypeError: a name that is no field of View.
@@ -71,8 +72,9 @@ def set(**changes: Any) -> None:
         opening = opening_view(changes["sentence"])
         changes = {"word": opening.word, "partner": opening.partner, **changes}
     if "model" in changes and changes["model"] != before.model:
+        layer, head = home(changes["model"])
         kept = {name: portable(getattr(before, name)) for name in ("word", "partner")}
-        changes = {**kept, **changes}
+        changes = {"layer": layer, "head": head, "kind": "", "silence": "", **kept, **changes}
     if "direction" in changes and "partner" not in changes:
         word, own = changes.get("word", before.word), own_partner(before.sentence, before.word, before.direction)
         if before.partner == own:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.examples import example_of, examples
+from app.homes import FIRST, home
 from app.parameters import (
     UNREADABLE,
     Parameter,
@@ -19,6 +20,7 @@ from app.parameters import (
     read_mask,
     read_place,
     read_sentence,
+    read_silence,
     whole,
     write_flag,
     write_place,
@@ -26,6 +28,8 @@ from app.parameters import (
 from app.view_build import BUILD_PARAMETERS, BuildChoices
 from app.view_cost import COST_PARAMETERS, CostChoices
 from app.view_positions import POSITIONS_PARAMETERS, PositionsChoices
+from app.view_train import TRAIN_PARAMETERS, TrainChoices
+from app.view_vision import VISION_PARAMETERS, VisionChoices
 from engine.tokens import Group
 
 MAX_CHARACTERS = 2000
@@ -35,14 +39,15 @@ TEXTS = frozenset({"sentence", "target"})  # what a reader types
 
 
 @dataclass(frozen=True)
-class View(PositionsChoices, BuildChoices, CostChoices):
+class View(PositionsChoices, BuildChoices, CostChoices, VisionChoices, TrainChoices):
     """Everything a link reproduces; layers, heads, words and tokens count from 0."""
 
     sentence: str = OPENING.sentence
-    model: str = "minilm"
-    mask: str = "native"  # as Mask.parse reads it
-    layer: int = 5
-    head: int = 8
+    model: str = FIRST
+    mask: str = "native"  # as Mask.parse reads it, or "twin"
+    layer: int = home(FIRST)[0]
+    head: int = home(FIRST)[1]
+    silence: str = ""  # a head that hands on nothing, as Silence.parse reads it; "" for none
     word: str | None = OPENING.word  # the place that is clicked: the query, in attention's own words
     partner: str | None = OPENING.partner  # the place it is compared with: the key
     direction: str = "to"  # "to": what the word attends to; "by": what attends to the word
@@ -131,6 +136,8 @@ def to_address(shown: View) -> dict[str, str]:
         default = View().sentence if field == "sentence" else getattr(opening, field)
         if field == "partner":
             default = own_partner(shown.sentence, shown.word, shown.direction)
+        if field in ("layer", "head"):
+            default = home(shown.model)[field == "head"]
         if value != default:
             written[parameter.name] = parameter.write(value)
     return written
@@ -155,6 +162,8 @@ def from_address(parameters: dict[str, list[str]], models: Collection[str]) -> t
             problems.extend(said)
         except ValueError:
             problems.append(f"{_named(field)} in the link could not be used, so the default is shown.")
+    layer, head = home(values.get("model", FIRST))
+    values = {"layer": layer, "head": head, **values}
     shown = replace(opening_view(values.get("sentence", OPENING.sentence)), **values)
     if "partner" not in values:
         shown = replace(shown, partner=own_partner(shown.sentence, shown.word, shown.direction))
@@ -179,6 +188,7 @@ PARAMETERS = {
     "mask": Parameter("mask", read_mask),
     "layer": Parameter("layer", whole(999)),
     "head": Parameter("head", whole(999)),
+    "silence": Parameter("silence", read_silence),
     "word": Parameter("word", read_place, write_place),
     "partner": Parameter("to", read_place, write_place),
     "direction": Parameter("direction", matching("to|by")),
@@ -199,4 +209,6 @@ PARAMETERS = {
     **POSITIONS_PARAMETERS,
     **BUILD_PARAMETERS,
     **COST_PARAMETERS,
+    **VISION_PARAMETERS,
+    **TRAIN_PARAMETERS,
 }

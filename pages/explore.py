@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from app import panels, pictures
+from app import answer_panel, facts, knowing, notices, panels, pictures
 from app.scene import scene
 
 now = scene()
-panels.notices(now)
+notices.notices(now)
 panels.words(now)
-if now.is_foreign:
+answer_panel.answers(now)
+knowing.where_it_can_know(now)
+if now.is_compared:
     with st.container(key="three_pictures"):
         left, middle, right = st.columns([10, 8, 10], gap="medium")
     with middle:
@@ -20,5 +22,5 @@ with left:
     pictures.heat(now)
 with right:
     pictures.heads(now)
-panels.facts(now, table=pictures.table_of, file_name=pictures.table_name(now))
+facts.facts(now, table=pictures.table_of, file_name=pictures.table_name(now))
 panels.caution(now)

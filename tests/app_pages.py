@@ -15,7 +15,7 @@ from app import cache
 from tests.conftest import ROOT
 
 MODEL_PAGES = ("explore", "masks")
-PAGES = (*MODEL_PAGES, "positions", "build", "cost")
+PAGES = (*MODEL_PAGES, "positions", "build", "cost", "vision", "train")
 
 
 def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, /, **parameters: Any) -> AppTest:
@@ -32,6 +32,11 @@ def opened(page: str = "explore", prepare: Callable[[AppTest], None] | None = No
     if prepare is not None:
         prepare(test)
     return test.run() if page == "explore" else test.switch_page(f"../pages/{page}.py").run()
+
+
+def on_minilm(page: str = "explore", prepare: Callable[[AppTest], None] | None = None, /, **parameters: Any) -> AppTest:
+    """Open a page as `opened` does, on MiniLM unless another model is named."""
+    return opened(page, prepare, **{"model": "minilm", **parameters})
 
 
 def typed(test: AppTest, sentence: str) -> AppTest:
@@ -125,7 +130,7 @@ def hover_names(figure: dict[str, Any], axis: str) -> list[str]:
 @contextmanager
 def operator_allows(folder: Path) -> Iterator[None]:
     """Let the app offer the checkpoints below a folder, for as long as the block lasts."""
-    held = (cache.policy, cache.entries, cache.model)
+    held = (cache.policy, cache.entries, cache.large)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTENTION_EXPLORER_FOLDERS", str(folder))
         for kept in held:

@@ -120,13 +120,13 @@ def test_a_teacher_shows_what_she_attends_to_flips_the_mask_and_shares_the_view(
     page: Page, browser: Browser, hosts: set[str], app_server: Server, minilm: HuggingFaceModel
 ):
     """Type, click, read, flip, pick a head, copy the link, open it elsewhere, reload, look at Masks, come back."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     type_in(page, NURSE)
     chip(page, "she").click()
     expect(chip(page, "she")).to_have_class(re.compile(r"\bpinned\b"))
     settle(page)
     page.mouse.move(5, 5)
-    native = row_of(minilm, NURSE, View(), SHE)
+    native = row_of(minilm, NURSE, View(layer=5, head=8), SHE)
     assert strongest(page) == [f"{word} {weight:.0%}".replace("%", " %") for word, weight in native[:5]]
     words = page.locator("[data-testid=chip] bdi").all_inner_texts()
     by_shade = sorted(zip(words, shading(page), strict=True), key=lambda pair: -darkness(pair[1]))
@@ -178,7 +178,7 @@ def test_a_teacher_shows_what_she_attends_to_flips_the_mask_and_shares_the_view(
 
 def test_hovering_shades_the_words_and_sends_nothing(page: Page, traffic: Traffic, app_server: Server):
     """The weights are already there: not one frame goes over the websocket."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     page.mouse.move(5, 5)
     before, sent = shading(page), len(traffic.sent)
     assert sent > 0
@@ -195,7 +195,7 @@ def test_hovering_shades_the_words_and_sends_nothing(page: Page, traffic: Traffi
 
 def test_the_map_reads_she_customer_29_percent_on_hover(page: Page, app_server: Server):
     """Query, arrow, key, per cent."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     plot = page.locator(".js-plotly-plot").first
     place = plot.evaluate(
         """(plot) => {
@@ -213,16 +213,16 @@ def test_the_map_reads_she_customer_29_percent_on_hover(page: Page, app_server: 
 
 def test_a_ranking_button_goes_to_its_head(page: Page, app_server: Server):
     """The map, the frame in the grid and the address follow."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     page.get_by_role("button", name=re.compile(r"^L3 H1 · 25\s%$")).click()
     expect(map_title(page)).to_have_text("layer 3, head 1")
-    page.wait_for_url("**/?layer=3&head=1")
+    page.wait_for_url("**/?model=minilm&layer=3&head=1")
     expect(page.get_by_test_id("grid")).to_have_attribute("aria-label", re.compile("layer 3, head 1, .* is shown"))
 
 
 def test_the_grid_is_reached_by_tab_moved_in_by_arrows_and_picked_by_enter(page: Page, app_server: Server):
     """Without a mouse."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     page.get_by_label("Sentence").focus()
     active = """() => {
       let node = document.activeElement;
@@ -237,17 +237,17 @@ def test_the_grid_is_reached_by_tab_moved_in_by_arrows_and_picked_by_enter(page:
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
     expect(map_title(page)).to_have_text("layer 3, head 7")
-    page.wait_for_url("**/?layer=3&head=7")
+    page.wait_for_url("**/?model=minilm&layer=3&head=7")
 
 
 def test_the_csv_holds_the_engines_numbers(page: Page, app_server: Server, minilm: HuggingFaceModel):
     """Twelve words, 144 lines, nine digits."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()
     content = Path(download.value.path()).read_text(encoding="utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(content)))
-    expected = shown(minilm.run(OPENING), View(), "encoder")
+    expected = shown(minilm.run(OPENING), View(layer=5, head=8), "encoder")
     assert np.array([float(row["weight"]) for row in rows]) == pytest.approx(expected.weights.ravel(), abs=1e-6)
     assert [readable(row["query"]) for row in rows[::12]] == OPENING.split()
     assert {(row["model"], row["mask"], row["layer"], row["head"]) for row in rows} == {("minilm", "native", "5", "8")}
@@ -255,7 +255,7 @@ def test_the_csv_holds_the_engines_numbers(page: Page, app_server: Server, minil
 
 def test_repeated_words_are_eight_rows_and_eight_columns(page: Page, app_server: Server):
     """Plotly merges equal labels unless it is kept from doing so."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     type_in(page, "the cat sat on the mat the end")
     for axis in ("xaxis2", "yaxis2"):
         ticks = page.locator(f".js-plotly-plot .{axis}layer-above text, .js-plotly-plot .{axis[0]}2tick text")
@@ -268,7 +268,7 @@ def test_512_tokens_are_drawn_on_a_canvas_within_a_megabyte_and_a_half(
     page: Page, traffic: Traffic, app_server: Server
 ):
     """The whole answer to a new sentence is counted; then a cell can be read and picked."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     before = sum(traffic.received)
     type_in(page, " ".join(["at"] * 600))
     expect(page.get_by_text("512 of 512 tokens")).to_be_visible()
@@ -289,7 +289,7 @@ def test_nothing_leaves_the_machine_neither_from_the_browser_nor_from_the_server
     page: Page, hosts: set[str], app_server: Server
 ):
     """Started from / and used on both pages, the app listens on this machine only and asks nobody for anything."""
-    arrive(page, app_server.url)
+    arrive(page, f"{app_server.url}/?model=minilm")
     page.get_by_role("link", name="Masks").click()
     page.get_by_text("Does padding change anything?").wait_for()
     settle(page)
@@ -302,7 +302,7 @@ def test_nothing_leaves_the_machine_neither_from_the_browser_nor_from_the_server
 
 def test_thirty_fast_clicks_end_on_the_last_one_and_pick_nothing_else(page: Page, app_server: Server):
     """Each click changes the strongest word, which the page shows in a box; that is no choice of the reader's."""
-    arrive(page, f"{app_server.url}/?word=5&to=none")
+    arrive(page, f"{app_server.url}/?model=minilm&word=5&to=none")
     for number in range(30):
         click_head(page, number % 6, number * 5 % 12)
     settle(page)

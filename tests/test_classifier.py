@@ -35,7 +35,7 @@ def test_its_labels_are_the_topics_of_the_grammar_and_every_one_is_found(module)
     drawn = list(islice(sentences("test", 5), 500))
     for topic in TOPICS:
         of_topic = [sentence for sentence in drawn if sentence.topic == topic]
-        assert accuracy(module, of_topic) > 0.9, topic
+        assert accuracy(module, of_topic) > 0.85, topic
 
 
 @pytest.mark.parametrize("more", [1, 7, 40])

@@ -14,7 +14,7 @@ from app.shown import groups
 from app.view import View
 from engine import HuggingFaceModel, Mask
 from engine.tokens import Group
-from tests.app_pages import choice, errors, opened, other_word, plain, ribbon_weights, said, typed, view_of
+from tests.app_pages import choice, errors, on_minilm, other_word, plain, ribbon_weights, said, typed, view_of
 from tests.conftest import Server, settle
 from tests.test_shown import SHOPKEEPER, WORDS
 
@@ -70,21 +70,21 @@ def test_a_word_depends_on_what_it_sees_and_on_what_that_has_seen(
 @pytest.mark.parametrize("mask", ["causal", "window:1", "prefix:3"])
 def test_where_the_reason_cannot_be_seen_no_head_is_said_to_ignore_it(mask: str):
     """Whatever the mask is called."""
-    text = said(opened(mask=mask))
+    text = said(on_minilm(mask=mask))
     assert "Under this mask “she” cannot see the word that differs, so nothing can change." in text
-    assert "the reason" not in text
+    assert "follow the reason" not in text
 
 
 def test_where_the_persons_cannot_be_seen_there_is_nothing_to_compare():
     """A window of three reaches the reason in steps, but never the persons."""
-    text = said(opened(mask="window:3"))
+    text = said(on_minilm(mask="window:3"))
     assert "Here “she” cannot see “customer” or “shopkeeper”, so there is nothing to compare." in text
     assert "In the twin sentence" not in text
 
 
 def test_the_twin_is_read_in_the_models_own_numbers_and_says_so():
     """Rescaled or not, the same two sentences."""
-    own, rescaled = said(opened()), said(opened(rescale="1"))
+    own, rescaled = said(on_minilm()), said(on_minilm(rescale="1"))
     assert "layer 5, head 8 gives customer" in own
     assert "(not rescaled)" not in own
     (line,) = (line for line in own.splitlines() if line.startswith("In the twin sentence"))
@@ -95,7 +95,7 @@ def test_the_twin_is_read_in_the_models_own_numbers_and_says_so():
 @pytest.mark.parametrize("rescale", ["0", "1"])
 def test_the_ribbon_the_grid_and_the_ranking_show_one_number(rescale: str):
     """Rescaled or not."""
-    test = opened(rescale=rescale)
+    test = on_minilm(rescale=rescale)
     shown = float(ribbon_weights(test)[SHE, CUSTOMER])
     grid = view_of(test, "grid")
     assert grid["shade"][5 * 12 + 8] == pytest.approx(shown, abs=1e-5)
@@ -108,18 +108,18 @@ def test_the_ribbon_the_grid_and_the_ranking_show_one_number(rescale: str):
 )
 def test_a_mean_is_not_taken_for_a_head(mean: str, whose: str, frame: list[int | None]):
     """No frame, no filled button, and a sentence that says what is shown."""
-    test = opened(mean=mean)
+    test = on_minilm(mean=mean)
     grid = view_of(test, "grid")
     assert [grid["layer"], grid["head"]] == frame
     assert grid["note"] == f"The map shows the {whose}; click a head to see it alone."
     assert {button.proto.type for button in test.button if str(button.key).startswith("rank_")} == {"secondary"}
     assert "this head's attention" not in said(test)
-    assert opened().button(key="rank_5_8").proto.type == "primary"
+    assert on_minilm().button(key="rank_5_8").proto.type == "primary"
 
 
 def test_a_pair_that_the_mask_forbids_has_no_ranking():
     """A row of zeros would look like an answer."""
-    test = opened(mask="causal", to="11")
+    test = on_minilm(mask="causal", to="11")
     assert "masked: no head can look there" in said(test)
     assert not [button for button in test.button if str(button.key).startswith("rank_")]
     assert set(view_of(test, "grid")["shade"]) == {None}
@@ -127,19 +127,19 @@ def test_a_pair_that_the_mask_forbids_has_no_ranking():
 
 def test_in_the_other_direction_a_partner_is_chosen_that_sees_the_word():
     """GPT-style, customer comes before she and can't attend to it."""
-    for test in (opened(mask="causal", direction="by"), opened(mask="causal")):
+    for test in (on_minilm(mask="causal", direction="by"), on_minilm(mask="causal")):
         direction = choice(test, "direction")
         if direction.value != "by":
             direction.set_value("by").run()
         assert view_of(test, "ribbon")["partner"] == A
         assert "masked: no head" not in said(test)
-        assert test.query_params == {"mask": "causal", "direction": "by"}
+        assert test.query_params == {"model": "minilm", "mask": "causal", "direction": "by"}
 
 
 def test_a_partner_of_ones_own_is_kept_where_it_can_be():
     """Turned round, shopkeeper → regular of a BERT-style model stays that pair; GPT-style it cannot."""
     for mask, kept in (("native", True), ("causal", False)):
-        test = opened(word="11", to="1", mask=mask)
+        test = on_minilm(word="11", to="1", mask=mask)
         direction = choice(test, "direction")
         direction.set_value("by").run()
         assert (view_of(test, "ribbon")["partner"] == 1) is kept
@@ -147,40 +147,40 @@ def test_a_partner_of_ones_own_is_kept_where_it_can_be():
 
 
 def test_attended_by_says_what_is_added_up_and_what_is_not():
-    test = opened(direction="by")
+    test = on_minilm(direction="by")
     assert "How much each word attends to she; these need not sum to 100 %." in said(test)
     assert "entropy" not in said(test)
 
 
 def test_a_link_to_a_word_finds_its_partner_and_a_link_to_both_keeps_both():
     """From customer to customer says nothing."""
-    alone, both = opened(word="4"), opened(word="4", to="4")
+    alone, both = on_minilm(word="4"), on_minilm(word="4", to="4")
     assert view_of(alone, "ribbon")["partner"] != CUSTOMER
-    assert alone.query_params == {"word": "4"}
+    assert alone.query_params == {"model": "minilm", "word": "4"}
     assert view_of(both, "ribbon")["partner"] == CUSTOMER
-    assert both.query_params == {"word": "4", "to": "4"}
+    assert both.query_params == {"model": "minilm", "word": "4", "to": "4"}
 
 
 @pytest.mark.parametrize("page", ["explore", "masks"])
 def test_what_a_link_asks_for_and_is_not_there_leaves_the_address(page: str):
     """Said once; the rest of the link stays."""
-    test = opened(page, word="999", to="99", kind="cross", target="hello", head="3")
+    test = on_minilm(page, word="999", to="99", kind="cross", target="hello", head="3")
     assert errors(test) == []
     assert said(test).count("in the link") == 4
-    assert test.query_params == {"head": "3"}
+    assert test.query_params == {"model": "minilm", "head": "3"}
     assert "in the link" not in said(test.run())
 
 
 def test_a_hidden_special_token_is_not_complained_about():
     """It is in the sentence, only not on the page."""
-    test = opened(word="t0", special="0")
+    test = on_minilm(word="t0", special="0")
     assert "in the link" not in said(test)
-    assert test.query_params == {"word": "t0"}
+    assert test.query_params == {"model": "minilm", "word": "t0"}
 
 
 def test_a_first_visit_without_a_sentence_opens_on_the_opening_sentence():
     """No view has worked yet, and to try an empty box again helps nobody."""
-    test = opened(q="")
+    test = on_minilm(q="")
     assert len(errors(test)) == 1
     assert "Below is the opening sentence." in said(test)
     assert "Try again" not in [button.label for button in test.button]
@@ -195,19 +195,19 @@ def test_a_first_visit_without_a_sentence_opens_on_the_opening_sentence():
 )  # fmt: skip
 def test_special_tokens_are_one_choice_of_three(link: dict[str, str], chosen: str):
     """And both parameters of the address still work."""
-    test = opened(**link)
+    test = on_minilm(**link)
     assert choice(test, "special_tokens").value == chosen
     for wanted, address in (("shown", {"special": "1"}), ("left out", {"rescale": "1"}), ("hidden", {})):
         choice(test, "special_tokens").set_value(wanted).run()
-        assert test.query_params == address
+        assert test.query_params == {"model": "minilm", **address}
 
 
 def test_the_bars_show_every_word_of_a_short_sentence_and_say_what_they_leave_out():
     """Up to fourteen all, of a longer sentence twelve; a threshold hides words in the bars too."""
-    assert "most weight of" not in said(opened(mask="causal"))
-    text = said(opened(mask="causal", q=" ".join(["one two three"] * 5)))
+    assert "most weight of" not in said(on_minilm(mask="causal"))
+    text = said(on_minilm(mask="causal", q=" ".join(["one two three"] * 5)))
     assert "the 12 with the most weight of 15" in text
-    text = said(opened(mask="causal", min="5"))
+    text = said(on_minilm(mask="causal", min="5"))
     assert "words below 5 % in both are hidden" in text
     assert "weights below 5 % are hidden" in text
 
@@ -215,7 +215,7 @@ def test_the_bars_show_every_word_of_a_short_sentence_and_say_what_they_leave_ou
 def test_a_word_of_four_hundred_letters_leaves_the_numbers_in_sight():
     """In the caption of the grid, the list of partners and the notes."""
     word = "x" * 400
-    test = opened(q=f"{word} she", mask="causal")
+    test = on_minilm(q=f"{word} she", mask="causal")
     assert len(brief(word)) == 24
     assert view_of(test, "grid")["shadeTitle"] == f"from she to {brief(word)}"
     assert other_word(test).options[0] == brief(word)
@@ -223,8 +223,8 @@ def test_a_word_of_four_hundred_letters_leaves_the_numbers_in_sight():
 
 
 def test_a_sentence_is_counted_in_characters():
-    assert "69 of 2,000 characters" in said(opened())
-    assert "2,000 of 2,000 characters" in said(typed(opened(), "an " * 1000))
+    assert "69 of 2,000 characters" in said(on_minilm())
+    assert "2,000 of 2,000 characters" in said(typed(on_minilm(), "an " * 1000))
 
 
 @pytest.mark.browser
@@ -233,7 +233,7 @@ def test_the_bars_stay_in_the_order_of_the_sentence_when_the_direction_turns(pag
     sentence = "The old keys to the small cabinet are on the long table in the dark hall where she had put them"
     warnings: list[str] = []
     page.on("console", lambda message: warnings.append(message.text) if message.type == "warning" else None)
-    page.goto(f"{app_server.url}/?mask=causal&word=9&q={sentence.replace(' ', '+')}")
+    page.goto(f"{app_server.url}/?model=minilm&mask=causal&word=9&q={sentence.replace(' ', '+')}")
     page.locator("[data-testid=stVegaLiteChart] svg").wait_for()
     for direction in ("attended by", "attends to"):
         page.get_by_text(direction, exact=True).click()
@@ -250,7 +250,7 @@ def test_the_bars_stay_in_the_order_of_the_sentence_when_the_direction_turns(pag
 @pytest.mark.browser
 def test_the_file_of_the_map_says_what_it_holds(page: Page, app_server: Server):
     """In its name and in its columns."""
-    page.goto(f"{app_server.url}/?mask=causal")
+    page.goto(f"{app_server.url}/?model=minilm&mask=causal")
     page.get_by_test_id("grid").wait_for()
     settle(page)
     with page.expect_download() as download:
@@ -258,28 +258,34 @@ def test_the_file_of_the_map_says_what_it_holds(page: Page, app_server: Server):
     assert download.value.suggested_filename == "attention-minilm-L5-H8-causal.csv"
     with open(download.value.path(), encoding="utf-8-sig") as file:
         header, line = file.readline().strip(), file.readline().strip()
-    assert header.endswith(",sentence,unit,pooled")
+    assert header.endswith(",silenced,rescaled,sentence,unit,pooled")
     assert line.endswith(f',{OPENING},words,"rows averaged, columns summed"')
 
 
+FITTING = ("/", "/?word=6", "/?model=minilm", "/?model=minilm&direction=by")
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("address", ["/", "/?mean=all", "/?direction=by"])
+@pytest.mark.parametrize(
+    "address",
+    [*FITTING, "/?silence=2.0", "/?model=minilm&mean=all"],
+)
 def test_explore_fits_a_laptop_down_to_the_facts(page: Page, app_server: Server, address: str):
-    """1440 × 900 without scrolling, two lines of remarks aside."""
+    """1440 × 900 without scrolling, a second line of remarks or of the answer aside."""
     page.goto(f"{app_server.url}{address}")
     page.get_by_test_id("grid").wait_for()
     settle(page)
     page.wait_for_timeout(500)
     box = page.locator(".st-key-facts").bounding_box()
     assert box is not None
-    assert box["y"] + box["height"] <= (925 if "mean" in address else 900)
+    assert box["y"] + box["height"] <= (900 if address in FITTING else 925)
 
 
 @pytest.mark.browser
 def test_on_a_projector_the_bars_go_below_the_two_maps(page: Page, app_server: Server):
     """1024 pixels are too few for three pictures, and buttons stay beside the facts."""
     page.set_viewport_size({"width": 1024, "height": 768})
-    page.goto(f"{app_server.url}/?mask=causal")
+    page.goto(f"{app_server.url}/?model=minilm&mask=causal")
     page.get_by_test_id("grid").wait_for()
     settle(page)
     page.wait_for_timeout(500)

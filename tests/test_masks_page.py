@@ -11,7 +11,7 @@ from app import lesson
 from app.examples import examples
 from app.mask_panels import window_label
 from engine import HuggingFaceModel, Mask
-from tests.app_pages import choice, errors, figures, hover_names, opened, operator_allows, said, title_of
+from tests.app_pages import choice, errors, figures, hover_names, on_minilm, operator_allows, said, title_of
 from tests.tiny_models import save
 
 LONG = " ".join(["the cat sat on mats"] * 60)
@@ -47,20 +47,20 @@ def stages_of(test: AppTest) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("chosen", [{"lesson": "bidirectional"}, {"lesson": "prefix", "prefix": "15"}])
 def test_a_mask_that_hides_nothing_is_not_compared(chosen: dict[str, str]):
-    test = opened("masks", **chosen)
+    test = on_minilm("masks", **chosen)
     assert "This mask hides nothing from she, so there is nothing to compare; pick GPT-style." in said(test)
     assert "would be left" not in said(test)
     assert len(test.dataframe) == 0
 
 
 def test_the_last_token_of_a_causal_lesson_is_not_sent_back_to_the_causal_mask():
-    test = opened("masks", view="tokens", special="1", word="t14")
+    test = on_minilm("masks", view="tokens", special="1", word="t14")
     assert "This mask hides nothing from [SEP], so there is nothing to compare; pick an earlier word" in said(test)
 
 
 def test_zeroing_after_the_softmax_leaves_what_the_visible_tokens_had(minilm: HuggingFaceModel):
     """The closed form: what is left is the sum of the unmasked row up to the picked token."""
-    test = opened("masks")
+    test = on_minilm("masks")
     row = minilm.run(examples()[0].sentence).weights(5, 8)[10]
     left = float(row[:11].sum())
     assert f"had already taken {1 - left:.1%}, and only {left:.1%} would be left".replace("%", " %") in said(test)
@@ -72,11 +72,11 @@ def test_zeroing_after_the_softmax_leaves_what_the_visible_tokens_had(minilm: Hu
 
 
 def test_all_rows_of_a_short_sentence_are_shown():
-    assert opened("masks").dataframe[0].proto.row_height * 17 < 500
+    assert on_minilm("masks").dataframe[0].proto.row_height * 17 < 500
 
 
 def test_the_three_pictures_share_scale_row_and_size():
-    first, second, third = stages_of(opened("masks"))
+    first, second, third = stages_of(on_minilm("masks"))
     bounds = [{(trace["zmin"], trace["zmax"]) for trace in drawn["data"] if trace.get("hoverongaps") is False}
               for drawn in (first, second)]  # fmt: skip
     assert bounds[0] == bounds[1]
@@ -87,14 +87,14 @@ def test_the_three_pictures_share_scale_row_and_size():
 
 
 def test_padding_on_the_right_is_measured_as_rounding():
-    text = said(opened("masks"))
+    text = said(on_minilm("masks"))
     assert "Does padding change anything?" in text
     assert float(text.split("No: the largest difference is ")[1].split(" ")[0]) < 0.01
     assert "percentage points, which is rounding." in text
 
 
 def test_padding_on_the_left_changes_a_model_of_absolute_positions():
-    text = said(opened("masks", side="left"))
+    text = said(on_minilm("masks", side="left"))
     assert float(text.split("Yes: by up to ")[1].split(" ")[0]) > 1
     assert "because padding in front moves every word to a later position" in text
     assert "No: the largest" not in text
@@ -106,21 +106,21 @@ def test_padding_on_the_left_changes_a_model_of_absolute_positions():
 )
 def test_padding_on_the_left_leaves_other_models_alone(folder: Path, family: str, reason: str):
     with operator_allows(folder):
-        text = said(opened("masks", model=str(folder / family), q=CAT, side="left"))
+        text = said(on_minilm("masks", model=str(folder / family), q=CAT, side="left"))
     assert "No: the largest difference is " in text
     assert reason in text
     assert "Yes:" not in text
 
 
 def test_a_sentence_that_fills_the_model_leaves_no_room_for_padding():
-    test = opened("masks", q="a " * 800)
+    test = on_minilm("masks", q="a " * 800)
     assert errors(test) == []
     assert "The 512 tokens of this sentence leave no room for padding: MiniLM reads 512 at most." in said(test)
 
 
 def test_a_long_sentence_is_drawn_around_the_picked_word_and_counted_whole():
     """Word 200 is token 201: the 40 tokens around it are drawn, and it sees 202 of 302."""
-    test = opened("masks", q=LONG, word="200")
+    test = on_minilm("masks", q=LONG, word="200")
     assert f"Tokens 182 to 221 of {LONG_COUNT} are drawn." in said(test)
     assert f"the may look at 202 of {LONG_COUNT} tokens." in said(test)
     for drawn in (figure(test, "GPT-style"), *stages_of(test)):
@@ -131,10 +131,10 @@ def test_a_long_sentence_is_drawn_around_the_picked_word_and_counted_whole():
 
 
 def test_a_mask_goes_to_explore_with_the_view_as_it_is():
-    test = opened("masks", layer="3", head="1")
+    test = on_minilm("masks", layer="3", head="1")
     test.button(key="use_window").click().run()
     assert errors(test) == []
-    assert test.query_params == {"mask": "window:3", "layer": "3", "head": "1"}
+    assert test.query_params == {"model": "minilm", "mask": "window:3", "layer": "3", "head": "1"}
     assert "Not what this model was trained with." in said(test)
     assert "What changed for she" in said(test)
     assert "window of 3" in choice(test, "mask").options

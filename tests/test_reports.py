@@ -4,6 +4,7 @@ import base64
 import gc
 import tomllib
 import weakref
+from dataclasses import astuple, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.app_pages import (
     errors,
     figures,
     has_piece,
-    opened,
+    on_minilm,
     operator_allows,
     protos,
     ribbon_weights,
@@ -58,7 +59,7 @@ def cells(figure: dict[str, Any]) -> np.ndarray:
 def test_the_page_draws_every_backend_and_names_it(folder: Path, family: str, backend: str):
     """A1, A13: recorded weights are said to be recomputed, since SDPA never builds them; returned ones are not."""
     with operator_allows(folder):
-        test = opened(model=str(folder / family), q=CAT)
+        test = on_minilm(model=str(folder / family), q=CAT)
     assert errors(test) == []
     assert ribbon_weights(test).sum(axis=1) == pytest.approx(1, abs=1e-3)
     assert f"cpu, float32 · {backend}" in said(test)
@@ -71,7 +72,7 @@ def test_code_that_came_with_a_model_is_said_on_the_page_not_to_have_run(tmp_pat
     path = copied("bert", tmp_path / "bert") / "config.json"
     path.write_text(path.read_text().replace("{", '{"auto_map": {"AutoModel": "modeling_own.Own"},', 1))
     with operator_allows(tmp_path):
-        test = opened(model=str(tmp_path / "bert"), q=CAT)
+        test = on_minilm(model=str(tmp_path / "bert"), q=CAT)
     assert errors(test) == []
     assert "The checkpoint brings code of its own, which is not run; transformers' own class is used." in said(test)
 
@@ -88,7 +89,7 @@ def test_every_requirement_is_pinned_exactly():
 def test_a_model_without_attention_says_so_on_the_page_and_the_next_one_works(folder: Path):
     """A14: a state-space model."""
     with operator_allows(folder):
-        test = opened()
+        test = on_minilm()
         test.selectbox(key="model").set_value(str(folder / "mamba")).run()
         (message,) = errors(test)
         assert message.startswith("This model has no attention that can be shown")
@@ -122,7 +123,7 @@ def test_a_window_is_said_to_be_reached_exactly_where_it_hides_something(
     """B13: of ModernBERT's five keys, two lie on either side, so four tokens already reach beyond it."""
     asked = {"model": str(folder / name), "q": " ".join(["at"] * words), "view": "tokens", "special": "1"}
     with operator_allows(folder):
-        test = opened(**asked, layer="1", head="0")
+        test = on_minilm(**asked, layer="1", head="0")
         trace = cache.trace(asked["model"], asked["q"], Mask.native())
     causal = torch.ones(len(trace.tokens), len(trace.tokens)).tril() > 0
     hides = bool((~trace.visible(1, 0) & (causal if name != "modernbert" else True)).any())
@@ -134,7 +135,7 @@ def test_a_window_is_said_to_be_reached_exactly_where_it_hides_something(
 def test_words_that_a_model_wrote_are_marked_on_the_page(folder: Path):
     """B16: the start token was given, all after it were written."""
     with operator_allows(folder):
-        chips = data_of(opened(model=str(folder / "bart"), q=CAT, special="1"), "ribbon")["queries"]
+        chips = data_of(on_minilm(model=str(folder / "bart"), q=CAT, special="1"), "ribbon")["queries"]
     assert len(chips) > 1
     assert [chip.get("generated", False) for chip in chips] == [False] + [True] * (len(chips) - 1)
 
@@ -144,11 +145,11 @@ def test_half_precision_that_overflows_is_named_by_layer_and_head(tmp_path: Path
     save_overflowing(tmp_path / "hot")
     monkeypatch.setenv("ATTENTION_EXPLORER_DTYPE", "float16")
     with operator_allows(tmp_path):
-        test = opened(model=str(tmp_path / "hot"), q=CAT, layer="1", head="2")
+        test = on_minilm(model=str(tmp_path / "hot"), q=CAT, layer="1", head="2")
         (message,) = errors(test)
         assert message.startswith("Layer 1, head 2 holds numbers that are not finite, so it cannot be shown.")
         assert "float32 may work" in message
-        first = opened(model=str(tmp_path / "hot"), q=CAT, layer="0", head="2")
+        first = on_minilm(model=str(tmp_path / "hot"), q=CAT, layer="0", head="2")
     assert errors(first) == []
     assert "not finite in float16, so try float32" in said(first)
 
@@ -159,13 +160,13 @@ def test_what_rounding_may_do_is_said_and_holds_between_alone_and_in_a_batch(tmp
     alone, batched = model.run(SHORT), model.run_batch([SHORT, LONG])[0]
     tolerance = batched.audit().tolerance
     assert all(float((alone.weights(n) - batched.weights(n)).abs().max()) <= tolerance for n in range(2))
-    assert "In float32, up to 1e-05 is rounding; a sentence alone and the same one in a batch" in said(opened())
+    assert "In float32, up to 1e-05 is rounding; a sentence alone and the same one in a batch" in said(on_minilm())
 
 
 def test_a_byte_level_word_reads_plainly_and_shows_its_pieces_on_hover(folder: Path):
     """D1: ids and raw pieces belong to the hover, signs for spaces and bytes nowhere else."""
     with operator_allows(folder):
-        chips = data_of(opened(model=str(folder / "gpt2"), q="Seán met Zoë at the café"), "ribbon")["queries"]
+        chips = data_of(on_minilm(model=str(folder / "gpt2"), q="Seán met Zoë at the café"), "ribbon")["queries"]
     assert [chip["text"] for chip in chips] == ["Seán", "met", "Zoë", "at", "the", "café"]
     tokenizer = tiny("gpt2").tokenizer
     pieces = tokenizer.tokenize(" café")
@@ -175,7 +176,7 @@ def test_a_byte_level_word_reads_plainly_and_shows_its_pieces_on_hover(folder: P
 def test_the_order_of_right_to_left_words_is_explained():
     """D5: only where there are some."""
     note = "Words written from right to left keep their order on a map: the first read is leftmost and on top."
-    test = typed(opened(), "שלום עולם טוב abc")
+    test = typed(on_minilm(), "שלום עולם טוב abc")
     assert note in said(test)
     assert ribbon_words(test)[0] == "שלום"
     assert note not in said(typed(test, CAT))
@@ -198,7 +199,7 @@ def test_a_long_input_draws_one_map_and_stays_within_the_message(tmp_path: Path,
     """E1, E4, E7: 12 layers of 12 heads; what is sent grows with one map, not with 144."""
     save("gpt2", tmp_path / "deep", n_layer=12, n_head=12, n_embd=48, n_positions=1024)
     with operator_allows(tmp_path):
-        test = opened(model=str(tmp_path / "deep"), q=" ".join("a" * tokens), view="tokens")
+        test = on_minilm(model=str(tmp_path / "deep"), q=" ".join("a" * tokens), view="tokens")
     assert errors(test) == []
     assert f"{tokens} of 1,024 tokens" in said(test)
     assert (has_piece(test, "map"), len(figures(test))) == (True, 0)
@@ -247,19 +248,21 @@ def test_a_model_that_was_dropped_leaves_memory(tmp_path: Path):
 
 def test_what_is_kept_is_found_by_ids_and_text():
     """F11: no tensor and no model is ever hashed or compared."""
-    opened(mask="causal")
+    on_minilm(mask="causal")
 
     def parts(key: object) -> list[object]:
+        if is_dataclass(key) and not isinstance(key, Mask | type):  # settings of a training
+            return parts(astuple(key))
         return [part for item in key for part in parts(item)] if isinstance(key, tuple) else [key]
 
     found = {type(part) for key in cache._store()._held for part in parts(key)}
-    assert found <= {str, int, bool, Mask, type(None)}
+    assert found <= {str, int, float, bool, Mask, type(None)}
 
 
 def test_both_pages_show_the_same_numbers():
     """G5: the lesson's softmax without a hidden key is the map of Explore."""
-    explore = cells(figures(opened(view="tokens", special="1"))[0])
-    lesson = next(figure for figure in figures(opened("masks", lesson="bidirectional")) if "3 ·" in title_of(figure))
+    explore = cells(figures(on_minilm(view="tokens", special="1"))[0])
+    lesson = next(figure for figure in figures(on_minilm("masks", lesson="bidirectional")) if "3 ·" in title_of(figure))
     assert cells(lesson) == pytest.approx(explore, abs=1e-4)
 
 
@@ -267,25 +270,25 @@ def test_attention_that_rests_on_the_first_word_is_explained_without_touching_a_
     """G8: where no special token is the sink, rescaling would change nothing, so the colours are offered instead."""
     asked = {"model": str(folder / "gpt2"), "q": CAT, "layer": "1", "head": "3"}
     with operator_allows(folder):
-        even, small = opened(**asked), opened(**asked, colour="log")
+        even, small = on_minilm(**asked), on_minilm(**asked, colour="log")
     assert "rests on the first token, The; one common explanation: a head that finds nothing relevant" in said(even)
     assert "“Bring out small weights” under More colours the rest and leaves every number as it is." in said(even)
     assert "“Left out” under More" not in said(even)
     assert np.array_equal(ribbon_weights(even), ribbon_weights(small))
-    assert "“Left out” under More takes those out" in said(opened(layer="2", head="6"))
+    assert "“Left out” under More takes those out" in said(on_minilm(layer="2", head="6"))
 
 
 def test_a_map_of_cross_attention_carries_a_caution(folder: Path):
     """G10: also where the source ends in a full stop and a special token."""
     with operator_allows(folder):
-        test = opened(model=str(folder / "bart"), q="The <s> cat.", target="a cat", kind="cross")
+        test = on_minilm(model=str(folder / "bart"), q="The <s> cat.", target="a cat", kind="cross")
     assert title_of(figures(test)[0]).startswith("cross, layer ")
     assert "A high weight says where a head reads from, not why the model decides." in said(test)
 
 
 def test_padding_is_greyed_and_explained():
     """G12: two padding tokens; their columns are hidden from all, their rows are nobody's."""
-    test = opened("masks", pads="2")
+    test = on_minilm("masks", pads="2")
     figure = next(figure for figure in figures(test) if title_of(figure) == "Padding")
     assert np.isnan(cells(figure)[-2:]).all()
     assert np.isnan(cells(figure)[:, -2:]).all()

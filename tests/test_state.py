@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from app.examples import examples
+from app.homes import home
 from app.view import MAX_CHARACTERS, PARAMETERS, View, from_address, locate, opening_view, place, to_address
 from app.view_build import BuildChoices
 from app.view_cost import CostChoices
 from app.view_positions import PositionsChoices
+from app.view_train import TrainChoices
+from app.view_vision import VisionChoices
 from engine.tokens import Group, split_words
-from tests.view_choices import BUILD_CHOICES, COST_CHOICES, POSITIONS_CHOICES
+from tests.view_choices import BUILD_CHOICES, COST_CHOICES, POSITIONS_CHOICES, TRAIN_CHOICES, VISION_CHOICES
 
-MODELS = ("minilm", "org/name", "/models/my folder")
+MODELS = ("twin-encoder", "twin-decoder", "minilm", "org/name", "/models/my folder")
 
 places = st.none() | st.from_regex(r"t?(0|[1-9][0-9]{0,5})", fullmatch=True, alphabet=string.printable)
 typed = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n\t"), max_size=200)
@@ -25,7 +28,8 @@ views = st.builds(
     View,
     sentence=typed | st.sampled_from([example.sentence for example in examples()]),
     model=st.sampled_from(MODELS),
-    mask=st.sampled_from(["native", "bidirectional", "causal", "window:3", "prefix:2"]),
+    mask=st.sampled_from(["native", "bidirectional", "causal", "window:3", "prefix:2", "twin"]),
+    silence=st.sampled_from(["", "2.0", "cross:0.1", "99.99"]),
     layer=st.integers(0, 999),
     head=st.integers(0, 999),
     word=places,
@@ -48,6 +52,8 @@ views = st.builds(
     **POSITIONS_CHOICES,
     **BUILD_CHOICES,
     **COST_CHOICES,
+    **VISION_CHOICES,
+    **TRAIN_CHOICES,
 )
 
 
@@ -106,6 +112,10 @@ def test_a_long_text_in_a_link_is_cut_as_a_typed_one_is(name: str):
         ("mask", "zzz"),
         ("mask", "window:0"),
         ("mask", "window:" + "9" * 400),
+        ("mask", "twins"),
+        ("silence", "head"),
+        ("silence", "2"),
+        ("silence", ""),
         ("word", "t"),
         ("word", "-1"),
         ("word", "01"),
@@ -175,7 +185,7 @@ def test_every_field_has_a_parameter_of_its_own():
 
 def test_pages_have_choices_of_their_own():
     """No field of one page's choices hides one of another's, or one that all pages share."""
-    parts = (PositionsChoices, BuildChoices, CostChoices)
+    parts = (PositionsChoices, BuildChoices, CostChoices, VisionChoices, TrainChoices)
     names = [field.name for part in parts for field in fields(part)] + list(View.__annotations__)
     assert len(set(names)) == len(names) == len(fields(View))
 
@@ -188,7 +198,10 @@ def test_every_field_that_differs_is_written(one: View, other: View):
 
 def test_the_examples_point_at_the_words_they_speak_of():
     """Places in the examples are word numbers of their own sentences."""
-    expected = ["she→customer", "she→shopkeeper", "fell→horse", "are→keys", "वह→ग्राहक", "cat→cat"]
+    expected = [
+        "she→customer", "she→shopkeeper", "fell→horse", "are→keys", "वह→ग्राहक", "cat→cat", "she→customer",
+        "she→shopkeeper", "she→doctor", "she→nurse", "it→trophy", "it→suitcase", "she→Anna", "she→girl",
+    ]  # fmt: skip
     found = []
     for example in examples():
         words = split_words(example.sentence)
@@ -246,13 +259,13 @@ def shell():
 
     from app import state
 
-    state.sync(["minilm", "tiny"])
+    state.sync(["twin-encoder", "minilm", "tiny"])
     st.text_input("Sentence", **state.mirror("sentence"))
-    st.selectbox("Model", ["minilm", "tiny"], **state.mirror("model"))
+    st.selectbox("Model", ["twin-encoder", "minilm", "tiny"], **state.mirror("model"))
     st.segmented_control("Mask", ["native", "causal"], **state.mirror("mask"))
     st.button("pick", on_click=lambda: state.set(head=1, word="t2"))
-    layers = 2 if state.view().model == "tiny" else 6
-    st.session_state["shown"] = state.clamp(layers=layers, heads=2 * layers)
+    layers, heads = {"twin-encoder": (3, 4), "minilm": (6, 12), "tiny": (2, 4)}[state.view().model]
+    st.session_state["shown"] = state.clamp(layers=layers, heads=heads)
     st.session_state["said"] = state.take_notes()
     state.publish()
 
@@ -274,14 +287,26 @@ def test_a_link_sets_the_widgets():
     assert test.session_state["said"] == []
 
 
-def test_another_model_brings_layer_and_head_into_its_range():
+def test_a_link_to_a_head_that_is_not_there_is_brought_into_range():
     """5.8 becomes 1.3 where there are 2 × 4 heads, and a sentence says so."""
-    test = run(shell)
-    test.selectbox[0].set_value("tiny").run()
+    test = run(shell, model="tiny", layer="5", head="8")
     assert (test.session_state["shown"].layer, test.session_state["shown"].head) == (1, 3)
     assert test.session_state["said"] == ["This model has 2 × 4 heads: showing layer 1, head 3."]
     test.run()
     assert test.session_state["said"] == []
+
+
+def test_another_model_is_opened_on_its_own_head_unless_a_link_names_one():
+    """Who is meant, of those trained here; 5.8 of MiniLM; 0.0 of a stranger; and nothing stays silenced."""
+    test = run(shell, silence="1.1", head="3")
+    for model, head in (("minilm", (5, 8)), ("tiny", (0, 0)), ("twin-encoder", home("twin-encoder"))):
+        test.selectbox[0].set_value(model).run()
+        shown = test.session_state["shown"]
+        assert (shown.layer, shown.head) == head
+        assert shown.silence == ""
+        assert test.query_params == ({} if model == "twin-encoder" else {"model": model})
+        assert test.session_state["said"] == []
+    assert run(shell, model="minilm", head="3").session_state["shown"].layer == 5
 
 
 def test_another_model_forgets_tokens_but_not_words():
@@ -294,8 +319,8 @@ def test_another_model_forgets_tokens_but_not_words():
 
 def test_another_sentence_forgets_the_word_but_not_the_head():
     """And an example brings its own."""
-    test = run(shell)
+    test = run(shell, head="3")
     test.text_input[0].set_value("Hello there").run()
-    assert (test.session_state["shown"].word, test.session_state["shown"].head) == (None, 8)
+    assert (test.session_state["shown"].word, test.session_state["shown"].head) == (None, 3)
     test.text_input[0].set_value(examples()[1].sentence).run()
     assert (test.session_state["shown"].word, test.session_state["shown"].partner) == ("8", "1")

@@ -66,3 +66,27 @@ COST_CHOICES: dict[str, st.SearchStrategy] = {
     "bench_seconds": st.sampled_from([3, 10, 30, 60]),
     "bench_longest": st.sampled_from([256, 512, 1024, 2048, 4096, 8192, 16_384]),
 }
+VISION_CHOICES: dict[str, st.SearchStrategy] = {
+    "vit_shape": st.sampled_from(["circle", "square", "triangle", "cross", "ring"]),
+    "vit_colour": st.sampled_from(["red", "orange", "yellow", "green", "blue", "purple"]),
+    "vit_distractors": st.integers(0, 10),
+    "vit_picture": st.integers(0, 9999),
+    "vit_stage": st.sampled_from(["trained", "early", "untrained"]),
+    "vit_layer": st.none() | st.integers(0, 11),
+    "vit_head": st.none() | st.integers(0, 11),
+    "vit_token": st.integers(0, 64),
+}
+TRAIN_CHOICES: dict[str, st.SearchStrategy] = {
+    "learn": st.sampled_from(["copying", "pronoun"]),
+    "learn_depth": st.integers(1, 3),
+    "learn_heads": st.integers(1, 4),
+    "learn_order": st.sampled_from(["learned", "rotary", "none"]),
+    "learn_rate": st.sampled_from(["0.001", "0.003", "0.01", "0.03", "0.1"]),
+    "learn_seed": st.integers(0, 9999),
+    "learn_period": st.sampled_from([0, 6, 8, 12, 16]),
+    "learn_beside": st.sampled_from(["nothing", "one", "none", "rotary", "fixed", "slow", "fast", "seed"]),
+    "learn_steps": st.sampled_from([200, 400, 800, 1600]),
+    "learn_pace": st.sampled_from(["slow", "watch", "fast"]),
+    "twin_taught": st.sampled_from(["taught", "untaught", "both"]),
+    "twin_rate": st.sampled_from(["0.001", "0.003", "0.01"]),
+}

@@ -27,10 +27,11 @@ class Chip(TypedDict):
 
 
 class ChipMarks(Chip, total=False):
-    """Marks a chip may carry besides: the same word as the chip before it, written by the model."""
+    """Marks a chip may carry besides: the same word as the chip before it, written by the model, never met by it."""
 
     glued: bool
     generated: bool
+    unmet: bool
 
 
 def quantised(weights: np.ndarray) -> np.ndarray:

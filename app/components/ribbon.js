@@ -61,7 +61,7 @@ class Ribbon extends RibbonDrawing {
       "data-axis": axis,
       "data-index": index,
     });
-    for (const mark of ["special", "padding", "glued", "generated"]) chip.classList.toggle(mark, Boolean(token[mark]));
+    for (const mark of ["special", "padding", "glued", "generated", "unmet"]) chip.classList.toggle(mark, Boolean(token[mark]));
     word(token.text || "\u00a0", chip);
     chip.share = element("span", "share", chip, { "aria-hidden": "true", "data-testid": "percent" });
     Object.assign(chip, { token, axis, index, paint: -1 });

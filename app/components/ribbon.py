@@ -35,7 +35,7 @@ def ribbon(
     a long press, or a click on one of the strongest names the partner.
 
     Args:
-        queries: the T tokens that attend; Chip keys `glued` and `generated` are optional.
+        queries: the T tokens that attend; Chip keys `glued`, `generated` and `unmet` are optional.
         keys: the S tokens attended to, or None for self-attention, which is drawn as one line.
         weights: (T, S), in [0, 1].
         key: the widget's key, unique on the page.

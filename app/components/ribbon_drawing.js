@@ -166,7 +166,8 @@ class RibbonDrawing extends Piece {
       const shown = this.targets().map((_, target) => this.weight(source, target));
       const best = strongest(shown, Math.max(this.view.threshold, 0.005));
       const list = best.map((target) => `${this.targets()[target].token.text} ${share(shown[target])}`);
-      chip.setAttribute("aria-label", `${chip.token.text}: ${list.length ? `${verb} ${list.join(", ")}` : "masked"}`);
+      const text = `${chip.token.text}${chip.token.unmet ? ", a word the model has never met" : ""}`;
+      chip.setAttribute("aria-label", `${text}: ${list.length ? `${verb} ${list.join(", ")}` : "masked"}`);
     });
   }
 }

@@ -25,7 +25,7 @@ CONFIG = Config(
     width=32, layers=2, heads=4, feed_forward=64, vocabulary=len(VOCABULARY), positions="sinusoidal",
     norm_place="post", final_norm=False, classes=len(TOPICS), dropout=0.1,
 )  # fmt: skip
-STEPS = 300
+STEPS = 500
 SIZE = 64
 SPREAD = 0.1  # of the random weights; small vectors need larger ones to begin with
 TESTED = 2000

@@ -240,8 +240,9 @@ RECIPE = Recipe(
     untaught=(
         "It knows one tense, the present of habit: no past, so no ने, no future, no questions, no polite plural. It "
         "knows these words only; one that it has not met becomes “…” where a person or a thing is named, and anything "
-        "may happen elsewhere. A teacher or a friend is a man to it unless “she” or “her” says otherwise. It is no "
-        "translator for use."
+        "may happen elsewhere. A teacher or a friend is a man to it unless “she” or “her” says otherwise; where “she” "
+        "could be either of two people and only the reason tells, it does no better than a guess. It is no translator "
+        "for use."
     ),
     steps=STEPS,
     train=train,

@@ -1,0 +1,204 @@
+"""The task "who is she?", to be watched: a small model learns whom a pronoun means, taught where to look or not.
+
+It reads sentences of the grammar in which somebody gives, and at every word it is to say that word; only at the pronoun
+it is to say who is meant: "The shopkeeper gave the customer a discount because she was a regular". Taught, one head of
+the last layer is also told, by a small loss, to look at that person. What is measured is measured on pairs of people
+that it has never met together.
+
+Dimensions: B sentences, L layers, H heads, T tokens, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.grammar import REASON_FRAMES, Sentence, Split, parse, sentences
+from engine.interventions import Silence
+from engine.presets import initialise
+from engine.recording import recording
+from engine.sites import Site
+from engine.trained import Head
+from engine.training.adam import Adam
+from engine.training.batches import VOCABULARY, Batch, batch_of
+from engine.training.heads import followed, weights_of
+from engine.training.loop import CLIP
+from engine.training.twins import CONFIG
+from engine.transformer import Encoder
+
+TAUGHT: Head = (CONFIG.layers - 1, 0)
+GUIDANCE = 0.5  # of the loss that tells the head where to look
+REPEATING = 0.3  # of the loss of saying all other words
+FRAMES = tuple(frame.name for frame in REASON_FRAMES[:3])  # those in which somebody gives
+PER_FRAME = 11  # sentences in a batch
+TESTED_PER_FRAME = 24
+TEST_SEED = 2000
+WARMUP = 50  # steps until the whole rate
+STRIDE = 1_000_003  # the batches of two seeds share no step
+SHOWN = "The shopkeeper gave the customer a discount because she was a regular"
+
+
+@dataclass(frozen=True)
+class Referent:
+    """What is chosen about a model that learns whom a pronoun means.
+
+    Attributes:
+        taught: whether a head is told where to look.
+        rate: how far a step goes: Adam's learning rate, after the first steps.
+        seed: decides the random weights and the sentences.
+    """
+
+    kind: ClassVar[str] = "pronoun"
+
+    taught: bool = True
+    rate: float = 3e-3
+    seed: int = 0
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The sentence that the maps are drawn on."""
+        return tuple(VOCABULARY.text(id) for id in shown().ids[0].tolist())
+
+    def task(self) -> ReferentTask:
+        """Make the untrained model with its random weights."""
+        return ReferentTask(self)
+
+
+class ReferentTask:
+    """A model that learns whom a pronoun means; a Task, see engine/training/task.py."""
+
+    def __init__(self, setting: Referent) -> None:
+        self.setting = setting
+        self.model = Encoder(CONFIG)
+        initialise(self.model, seed=setting.seed)
+        self.adam = Adam(self.model, betas=(0.9, 0.98), decay=0.01)
+
+    def step(self) -> float:
+        """Learn from the sentences of this step, and give the loss of the answer in bits."""
+        setting, steps = self.setting, self.adam.steps
+        batch = _drawn("training", setting.seed * STRIDE + steps, PER_FRAME)
+        with recording() as recorder:
+            vectors = self.model(batch.ids, batch.real)
+        scores, wanted = self.model.logits(vectors), _answers(batch)
+        sentence, row, column = _meant(batch).unbind(1)
+        answer = F.cross_entropy(scores[sentence, row], wanted[sentence, row])
+        loss = answer + REPEATING * F.cross_entropy(scores[batch.real], wanted[batch.real])
+        if setting.taught:
+            weights = recorder.recorded[Site("encoder", TAUGHT[0])].head(TAUGHT[1]).weights()[:, 0]  # (B, T, T)
+            loss = loss - GUIDANCE * weights[sentence, row, column].clamp(min=1e-9).log().mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
+        self.adam.step(setting.rate * min(1.0, (steps + 1) / WARMUP))
+        return answer.item() / math.log(2)
+
+    @torch.no_grad()
+    def scores(self) -> dict[str, float]:
+        """Measure on pairs of people that no training sentence has.
+
+        Returns:
+            "loss" in bits; "answer": how often the person meant gets more than the other one, and "silenced", how often
+            without the head that may be taught; per head "pronoun 2.0", how often it gives that person the most weight
+            of all tokens.
+        """
+        batch = held_out()
+        (loss, answer), (_, silenced) = self._answered(batch), self._answered(batch, Silence(*TAUGHT))
+        measured = {"loss": loss, "answer": answer, "silenced": silenced}
+        shares = followed(weights_of(self.model, batch, "encoder"), _meant(batch)).right.tolist()  # (L, H)
+        return measured | {
+            f"pronoun {layer}.{head}": share for layer, row in enumerate(shares) for head, share in enumerate(row)
+        }
+
+    def _answered(self, batch: Batch, *silenced: Silence) -> tuple[float, float]:
+        """Give the loss of the answers in bits, and the share of them that is right."""
+        sentence, row, _ = _meant(batch).unbind(1)
+        with recording(silenced=silenced):
+            vectors = self.model(batch.ids, batch.real)
+        scores, (meant, other) = self.model.logits(vectors[sentence, row]), _people(batch)  # (B, V)
+        right = scores.gather(1, meant[:, None]) > scores.gather(1, other[:, None])
+        return F.cross_entropy(scores, meant).item() / math.log(2), right.float().mean().item()
+
+    def maps(self) -> Tensor:
+        """Give every head's attention on the opening sentence, (L, H, T, T)."""
+        return weights_of(self.model, shown(), "encoder")[:, 0].clone()
+
+    def state(self) -> dict[str, Tensor]:
+        """Give copies of the weights and of what Adam remembers."""
+        return self.adam.state()
+
+    def restore(self, state: Mapping[str, Tensor], steps: int) -> None:
+        """Go back to what was given after so many steps."""
+        self.adam.restore(state, steps)
+
+
+@lru_cache(maxsize=1)
+def held_out() -> Batch:
+    """Give the sentences that the scores are measured on."""
+    return _drawn("development", TEST_SEED, TESTED_PER_FRAME)
+
+
+@lru_cache(maxsize=1)
+def shown() -> Batch:
+    """Give the sentence that the maps are drawn on."""
+    sentence = parse(SHOWN)
+    return batch_of([] if sentence is None else [sentence], "both ways")
+
+
+def shown_cell() -> tuple[int, int]:
+    """Say where the pronoun of that sentence stands, and who it is."""
+    _, row, column = _meant(shown())[0].tolist()
+    return row, column
+
+
+def baselines() -> dict[str, float]:
+    """Say how often simple rules are right on the sentences that the scores are measured on."""
+    pairs = [(sentence.candidates or (0, 0), sentence.referent) for sentence in held_out().sentences]
+    return {
+        "always the one nearer to the pronoun": sum(max(pair) == meant for pair, meant in pairs) / len(pairs),
+        "always the giver": sum(pair[0] == meant for pair, meant in pairs) / len(pairs),
+    }
+
+
+def _drawn(split: Split, seed: int, per_frame: int) -> Batch:
+    """Draw sentences whose people are words that the model knows; others are spelled, and it could not name them."""
+    found: list[Sentence] = []
+    for frame in FRAMES:
+        found += islice(_nameable(sentences(split, seed, frame=frame, reason=True)), per_frame)
+    return batch_of(found, "both ways")
+
+
+def _nameable(source: Iterable[Sentence]) -> Iterable[Sentence]:
+    for sentence in source:
+        if all(len(VOCABULARY.ids(sentence.words[place])) == 1 for place in sentence.candidates or ()):
+            yield sentence
+
+
+def _meant(batch: Batch) -> Tensor:
+    """Say in which sentence, at which token and to which token the pronoun belongs, (B, 3)."""
+    rows, columns = batch.at(lambda sentence: sentence.pronoun), batch.at(lambda sentence: sentence.referent)
+    return torch.cat([rows, columns[:, 1:]], dim=1)
+
+
+def _answers(batch: Batch) -> Tensor:
+    """Give what is to be said at each token: itself, and at the pronoun who is meant, (B, T)."""
+    sentence, row, column = _meant(batch).unbind(1)
+    wanted = batch.ids.clone()
+    wanted[sentence, row] = batch.ids[sentence, column]
+    return wanted
+
+
+def _people(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Give the word for the person who is meant in each sentence, and for the other one, (B,) each."""
+    sentence, _, column = _meant(batch).unbind(1)
+    return batch.ids[sentence, column], batch.ids[sentence, batch.at(_other)[:, 1]]
+
+
+def _other(sentence: Sentence) -> int | None:
+    return next((place for place in sentence.candidates or () if place != sentence.referent), None)

@@ -1,0 +1,90 @@
+"""Train in a real browser: a head finds it while one watches, is rewound, and a second session waits."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import Server, settle
+
+SCORE = re.compile(r"layer 1: induction (0\.\d\d|1\.00)")
+WITHIN = 60_000  # milliseconds, in which an induction head has to be there
+
+
+def score(page: Page) -> float:
+    """The induction score that stands above the second layer's map."""
+    found = SCORE.search(" ".join(page.locator(".gtitle").all_text_contents()))
+    return float(found[1]) if found else 0.0
+
+
+def start(page: Page, server: Server, query: str = "") -> None:
+    """Open the page and press Start."""
+    page.goto(f"{server.url}/train{query}")
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible(timeout=60_000)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=60_000)
+    settle(page)
+    page.get_by_role("button", name="Start", exact=True).click()
+
+
+@pytest.mark.browser
+def test_an_induction_head_appears_while_one_watches_and_is_rewound(page: Page, app_server: Server):
+    """Above 0.8 within a minute of pressing Start; paused; at step 0 it is at chance; gone on with from there."""
+    page.goto(f"{app_server.url}/train")
+    expect(page.locator(".gtitle", has_text=SCORE)).to_be_visible(timeout=60_000)
+    settle(page)
+    assert score(page) < 0.2
+    page.get_by_role("button", name="Start", exact=True).click()
+    seen = [score(page)]
+    for _ in range(WITHIN // 250):
+        page.wait_for_timeout(250)
+        seen.append(score(page))
+        if seen[-1] > 0.8:
+            break
+    assert seen[-1] > 0.8
+    assert any(0.0 < one < 0.8 for one in seen)  # it was seen on its way
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text(re.compile(r"(Paused|Done) after \d+ steps"))).to_be_visible(timeout=60_000)
+    slider = page.get_by_role("slider").first
+    slider.focus()
+    slider.press("Home")
+    expect(page.get_by_text("Nothing is learned yet")).to_be_visible(timeout=60_000)
+    settle(page)
+    assert score(page) < 0.2
+    slider.press("End")
+    expect(page.get_by_text("Found.")).to_be_visible(timeout=60_000)
+    slider.press("Home")
+    page.get_by_role("button", name="Go on from step 0").click()
+    expect(page.get_by_text(re.compile(r"Step [\d,]+ of 400"))).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Start again")).to_be_visible(timeout=60_000)
+    assert page.get_by_test_id("stException").count() == 0
+
+
+@pytest.mark.browser
+def test_a_second_session_is_told_to_wait_and_then_trains(page: Page, app_server: Server, browser: Browser):
+    """The first one's training is long; it is told that somebody waits, and cancels."""
+    start(page, app_server, "?learn=pronoun&steps=1600")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=60_000)
+    window = browser.new_context(viewport={"width": 1440, "height": 900})
+    other = window.new_page()
+    start(other, app_server, "?layers=1&steps=200")
+    expect(other.get_by_text("One training is before yours.")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Others are waiting, so it goes as fast as it can.")).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Cancel").click()
+    expect(other.get_by_text("Done after 200 steps.")).to_be_visible(timeout=240_000)
+    expect(other.get_by_text("One layer never gets there")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"Cancelled after [\d,]+ steps"))).to_be_visible(timeout=60_000)
+    window.close()
+
+
+@pytest.mark.browser
+def test_a_closed_page_makes_room(page: Page, app_server: Server, browser: Browser):
+    """Its training ends, and whoever waits begins."""
+    window = browser.new_context()
+    gone = window.new_page()
+    start(gone, app_server, "?steps=1600&learn=pronoun")
+    expect(gone.get_by_role("button", name="Pause")).to_be_visible(timeout=60_000)
+    start(page, app_server, "?steps=200")
+    expect(page.get_by_text("One training is before yours.")).to_be_visible(timeout=60_000)
+    window.close()
+    expect(page.get_by_text("Done after 200 steps.")).to_be_visible(timeout=240_000)
