@@ -13,7 +13,7 @@ from app.train_queue import Seen
 from app.view import View
 from app.view_train import STEPS
 from engine import EngineError
-from engine.training.live import Past, Plan
+from engine.training.history import Past, Plan
 
 AT = "train_at"  # the step that is looked at
 PRESET = "train_preset"

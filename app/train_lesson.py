@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from app.charts_inputs import Bools
 from app.view import View
-from engine.training.live import Point
+from engine.training.history import Point
 from engine.training.task import Setting
 
 

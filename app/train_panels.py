@@ -15,7 +15,7 @@ from app.train_pictures import pictures
 from app.train_plan import is_same_model, lesson_of, plan_of
 from app.train_queue import Seen, Stage
 from app.train_words import stage_text
-from engine.training.live import Plan, beginning
+from engine.training.history import Plan, beginning
 
 EVERY = 0.6  # seconds between two looks at a training that runs or waits
 BEGINNING_BYTES = 300_000

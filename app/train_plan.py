@@ -6,7 +6,7 @@ from app.train_copying import CopyLesson
 from app.train_lesson import Lesson
 from app.train_pronoun import PronounLesson
 from app.view import View
-from engine.training.live import Plan
+from engine.training.history import Plan
 
 PACES = {"slow": 20.0, "watch": 50.0, "fast": 0.0}  # steps in a second; 0 for as fast as it goes
 SECONDS = 240.0  # after which a training ends by itself, which a slow machine may need

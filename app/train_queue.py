@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from app.cost_bench import is_here
-from engine.training.live import ACTIVE, NOTHING, Checkpoint, Past, Plan, Point, Run, Status, last_step
+from engine.training.history import NOTHING, Checkpoint, Past, Plan, Point, last_step
+from engine.training.live import ACTIVE, Run, Status
 
 Begin = Callable[[Plan, Past, Callable[[], None]], Run]
 Stage = Literal["waiting"] | Status

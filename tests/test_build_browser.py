@@ -53,7 +53,7 @@ def build(page: Page, app_server: Server) -> Page:
     """The page, drawn."""
     page.goto(f"{app_server.url}/build")
     expect(page.get_by_role("heading", name=HEADING)).to_be_visible(timeout=60_000)
-    expect(page.locator(".flow")).to_be_visible()
+    expect(page.locator(".flow")).to_be_visible(timeout=30_000)
     expect(page.locator(".js-plotly-plot")).to_have_count(5, timeout=30_000)
     settle(page)
     return page

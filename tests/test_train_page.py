@@ -21,8 +21,8 @@ from app.train_pronoun import rules
 from app.view import View
 from engine import ShapeError
 from engine.training.copying import Copying
+from engine.training.history import Plan, Point
 from engine.training.induction import after_equal
-from engine.training.live import Plan, Point
 from engine.training.referent import Referent, held_out, shown_cell
 from tests.app_pages import choice, errors, figures, opened, said, title_of
 
