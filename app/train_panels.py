@@ -79,7 +79,7 @@ def shown(own: Seen | None, plan: Plan) -> Seen:
     """
     if own is not None and own.checkpoints and (own.moves or own.stage == "paused" or is_same_model(own.plan, plan)):
         return own
-    past = cache.derived(("train", plan.settings), lambda: beginning(plan.settings), lambda made: BEGINNING_BYTES)
+    past = cache.derived(("train", repr(plan.settings)), lambda: beginning(plan.settings), lambda made: BEGINNING_BYTES)
     last = plan.steps
     if own is not None and own.moves and is_same_model(own.plan, plan):
         return Seen(own.plan, past.points, past.checkpoints, own.stage, 0, own.last, own.before)
