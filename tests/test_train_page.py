@@ -217,7 +217,9 @@ def test_a_failed_training_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("engine.training.live._ALONE", "raise MemoryError('no room')")
     test = opened("train")
     button(test, "Start").click().run()
-    through(test)
+    end = time.monotonic() + 60
+    while "It failed." not in said(through(test)) and time.monotonic() < end:
+        time.sleep(0.3)
     assert "It failed. The process that trained failed: MemoryError: no room" in said(test)
     assert errors(test) == []
 

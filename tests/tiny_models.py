@@ -249,7 +249,9 @@ def build(name: str, model: str = "", **changes: Any) -> tuple[PreTrainedModel, 
     }
     builder = getattr(transformers, model or family.model)
     settings = {"vocab_size": len(tokenizer), **ids, **family.specials, **family.sizes, **changes}
-    module = builder(builder.config_class(**settings)).eval()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # what `enlarge` adds to, such as sinks, is drawn as well
+        module = builder(builder.config_class(**settings)).eval()
     enlarge(module, family.spread)
     return module, tokenizer
 
