@@ -29,6 +29,7 @@ from typing import IO, Literal
 
 import torch
 
+from engine._alone import code_of, last_words
 from engine._plan import BYTES, KERNELS, LENGTHS, Fitting, Kernel, Plan, Point, fitting, needed_bytes, refusal
 from engine._slope import FEWEST, slope
 from engine.errors import ResourceError
@@ -55,15 +56,7 @@ JOIN_SECONDS = 2.0
 # A power is fitted to so many of the longest texts, unless it is said from which length on.
 FITTED = 4
 
-# Reading the whole engine takes seconds: a process that measures reads what it needs of it, as parts of a bare package.
-_ALONE = """
-import sys, types
-engine = types.ModuleType("engine")
-engine.__path__ = [sys.argv[1]]
-sys.modules["engine"] = engine
-from engine._measured import main
-main()
-"""
+_ALONE = code_of("engine._measured")
 
 
 class Measurement:
@@ -197,8 +190,7 @@ def _failure(kernel: Kernel, code: int, complaints: str) -> str:
     """Say what went wrong in a process that did not end well."""
     if code == -signal.SIGKILL:
         return f"The process that measured {kernel} was ended from outside: its time was over, or memory ran out."
-    last = (complaints.strip().splitlines() or [f"exit code {code}"])[-1]
-    return f"The process that measured {kernel} failed: {last}"
+    return f"The process that measured {kernel} failed: {last_words(code, complaints)}"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from engine.vision import Answer
 from tests.app_pages import choice, errors, figures, opened, said, title_of
 from tests.conftest import Server, settle
 
-HEAD_MAP, ROLLOUT, GRID = "where", "rollout", "every head"
+HEAD_MAP, ROLLOUT = "where", "rollout"
 
 
 def figure(test: AppTest, begins: str) -> dict[str, Any]:

@@ -47,13 +47,13 @@ class Frame:
         sides: tuple[tuple[Side, tuple[str, ...]], ...] = (("A", self.of_a), ("B", self.of_b))
         return {form: side for side, reasons in sides for reason in reasons for form in _forms(reason)}
 
-    @property
+    @cached_property
     def tail(self) -> tuple[Slot, ...]:
         """The slots of the reason."""
         pronouns = words.PRONOUNS[:3] if self.person else words.PRONOUNS[3:]
         return Say("conjunction", words.CONJUNCTIONS), Say("pronoun", pronouns), Say("reason", tuple(self.points))
 
-    @property
+    @cached_property
     def follow_up(self) -> tuple[Slot, ...]:
         """The slots of what follows from it: ", so the customer smiled"."""
         pair = [slot for slot in self.templates[0] if isinstance(slot, Noun) and slot.label in ("A", "B")]
@@ -161,6 +161,7 @@ REASON_FRAMES: tuple[Frame, ...] = (
 _ONE, _MANY = ("is", "was", "looks", "seems"), ("are", "were", "look", "seem")
 _PLACED = words.PLACED + tuple(map(words.plural, words.PLACED))
 _NEAR = words.NEAR + tuple(map(words.plural, words.NEAR))
+_PLURALS = frozenset(_PLACED + _NEAR) - frozenset(words.PLACED + words.NEAR)
 AGREEMENT = Frame(
     "N near N is", "where things are",
     ((_thing("A", _PLACED), Say("between", words.BETWEEN), _thing("B", _NEAR), Say("V", _ONE + _MANY),
@@ -183,7 +184,7 @@ FRAMES: tuple[Frame, ...] = (*REASON_FRAMES, AGREEMENT, REPETITION, EVERYDAY)
 
 def is_many(noun: str) -> bool:
     """Say whether a noun of the frame about where things are is a plural."""
-    return noun in set(_PLACED + _NEAR) - set(words.PLACED + words.NEAR)
+    return noun in _PLURALS
 
 
 def agreeing(many: bool) -> tuple[str, ...]:

@@ -85,7 +85,6 @@ REST = (
 
 PLACES = ("on", "near", "under", "behind", "by")
 BETWEEN = ("to", "near", "behind", "in", "on", "by", "beside")
-FIT = (("did", "does"),)
 INTO = ("into", "in", "inside")
 ADVERBS = ("yesterday", "quickly", "carefully", "again", "today", "slowly", "together", "outside")
 STATES = (

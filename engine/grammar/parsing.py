@@ -9,9 +9,7 @@ from itertools import product
 from engine._words import split_words
 from engine.grammar.frames import FRAMES, REASON_FRAMES, REPETITION, Frame, noun_of
 from engine.grammar.sentences import Link, Sentence, repetitions
-from engine.grammar.slots import Say, Slot, fill
-
-_STOP = Say(".", (".",))
+from engine.grammar.slots import Slot, fill
 
 
 def parse(text: str) -> Sentence | None:

@@ -62,6 +62,11 @@ class Sentence:
     decided: Literal["", "reason", "gender"] = ""
 
     @property
+    def other(self) -> int | None:
+        """The one of the two candidates that is not meant; None without a reason."""
+        return next((place for place in self.candidates or () if place != self.referent), None)
+
+    @property
     def text(self) -> str:
         """The sentence as it is typed."""
         return " ".join(self.words).replace(" .", ".").replace(" ,", ",")

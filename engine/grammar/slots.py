@@ -9,7 +9,6 @@ from engine.grammar import lexicon
 from engine.grammar.words import WORDS
 
 VOWELS = frozenset("aeiou")
-MANY = frozenset({"these", "those", "the"})
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from engine.grammar import lexicon
 
-_SIGNS = (".", ",", "so", "not", "fit", "for", "from", "with", "about")
+_SIGNS = (".", ",", "so", "did", "does", "not", "fit", "for", "from", "with", "about")
 
 
 def _every_word() -> tuple[str, ...]:

@@ -72,6 +72,16 @@ def batch_of(sentences: Iterable[Sentence], reads: Reads) -> Batch:
     return Batch(ids, ids != PAD, places, kept, links)
 
 
+def referents(batch: Batch, reads: Reads) -> Tensor:
+    """Say where somebody is looked for and who is meant, (N, 3): sentence, row and column.
+
+    The row is the pronoun's or, left to right, that of the last word of the reason; sentences without a reason are left
+    out.
+    """
+    rows = batch.at(lambda sentence: sentence.pronoun if reads == "both ways" else sentence.reason_end)
+    return torch.cat([rows, batch.at(lambda sentence: sentence.referent)[:, 1:]], dim=1)
+
+
 def batches(source: Iterable[Sentence], size: int, reads: Reads, seed: int = 0) -> Iterator[Batch]:
     """Cut a stream of sentences into batches, without end.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import islice
 from typing import cast
@@ -72,7 +73,7 @@ def curves(seed: int = 0, say: Say = lambda line: None) -> Curves:
         for count in COUNTS:
             head = _head(vectors[:count], seen.topics[:count], seed)
             told["frozen"].append(_right(head(tested), read.topics))
-            told["unfrozen"].append(_unfrozen(head, seen, read, count))
+            told["unfrozen"].append(_unfrozen(minilm.module, head, seen, read, count))
             told["scratch"].append(_scratch(pool[:count], test, seed))
             say(f"{count} sentences: " + ", ".join(f"{name} {values[-1]:.3f}" for name, values in told.items()))
     return Curves(COUNTS, TESTED, seed, {way: tuple(shares) for way, shares in told.items()})
@@ -107,10 +108,9 @@ def _head(vectors: Tensor, topics: Tensor, seed: int) -> nn.Linear:
     return head
 
 
-def _unfrozen(head: nn.Linear, seen: Read, test: Read, count: int) -> float:
+def _unfrozen(pretrained: nn.Module, head: nn.Linear, seen: Read, test: Read, count: int) -> float:
     """Go on from a trained head with MiniLM's layers unfrozen; its embeddings stay as they are."""
-    module = load_huggingface("minilm", device="cpu").module
-    module.eval()  # dropout stays off: on a few sentences it makes the figures noisy
+    module = deepcopy(pretrained).eval()  # dropout stays off: on a few sentences it makes the figures noisy
     for name, parameter in module.named_parameters():
         parameter.requires_grad_("encoder.layer" in name)
     both = _Both(module, head)

@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from engine._alone import code_of, last_words
 from engine.training.history import NOTHING, Checkpoint, Past, Plan, Point, last_step, thinned
 
 Status = Literal["starting", "running", "paused", "done", "cancelled", "failed"]
@@ -30,15 +31,7 @@ ACTIVE: frozenset[Status] = frozenset({"starting", "running", "paused"})
 
 JOIN_SECONDS = 2.0
 
-# Reading the whole engine takes seconds: a process that trains reads what it needs of it, as parts of a bare package.
-_ALONE = """
-import sys, types
-engine = types.ModuleType("engine")
-engine.__path__ = [sys.argv[1]]
-sys.modules["engine"] = engine
-from engine.training._live_worker import main
-main()
-"""
+_ALONE = code_of("engine.training._live_worker")
 
 
 class Run:
@@ -219,5 +212,4 @@ def _failure(code: int, complaints: str) -> str:
     """Say what went wrong in a process that did not end well."""
     if code == -signal.SIGKILL:
         return "The process that trained was ended from outside: perhaps memory ran out."
-    last = (complaints.strip().splitlines() or [f"exit code {code}"])[-1]
-    return f"The process that trained failed: {last}"
+    return f"The process that trained failed: {last_words(code, complaints)}"

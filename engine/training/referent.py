@@ -28,12 +28,13 @@ from engine.recording import recording
 from engine.sites import Site
 from engine.trained import Head
 from engine.training.adam import Adam
-from engine.training.batches import VOCABULARY, Batch, batch_of
+from engine.training.batches import VOCABULARY, Batch, Reads, batch_of, referents
 from engine.training.heads import followed, weights_of
 from engine.training.loop import CLIP
-from engine.training.twins import CONFIG
+from engine.training.twins import CONFIG, missed
 from engine.transformer import Encoder
 
+READS: Reads = "both ways"
 TAUGHT: Head = (CONFIG.layers - 1, 0)
 GUIDANCE = 0.5  # of the loss that tells the head where to look
 REPEATING = 0.3  # of the loss of saying all other words
@@ -88,12 +89,13 @@ class ReferentTask:
         with recording() as recorder:
             vectors = self.model(batch.ids, batch.real)
         scores, wanted = self.model.logits(vectors), _answers(batch)
-        sentence, row, column = _meant(batch).unbind(1)
+        gold = referents(batch, READS)
+        sentence, row, _ = gold.unbind(1)
         answer = F.cross_entropy(scores[sentence, row], wanted[sentence, row])
         loss = answer + REPEATING * F.cross_entropy(scores[batch.real], wanted[batch.real])
         if setting.taught:
             weights = recorder.recorded[Site("encoder", TAUGHT[0])].head(TAUGHT[1]).weights()[:, 0]  # (B, T, T)
-            loss = loss - GUIDANCE * weights[sentence, row, column].clamp(min=1e-9).log().mean()
+            loss = loss + GUIDANCE * missed(weights, gold)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.adam.step(setting.rate * min(1.0, (steps + 1) / WARMUP))
@@ -111,19 +113,19 @@ class ReferentTask:
         batch = held_out()
         (loss, answer), (_, silenced) = self._answered(batch), self._answered(batch, Silence(*TAUGHT))
         measured = {"loss": loss, "answer": answer, "silenced": silenced}
-        shares = followed(weights_of(self.model, batch, "encoder"), _meant(batch)).right.tolist()  # (L, H)
+        shares = followed(weights_of(self.model, batch, "encoder"), referents(batch, READS)).right.tolist()  # (L, H)
         return measured | {
             f"pronoun {layer}.{head}": share for layer, row in enumerate(shares) for head, share in enumerate(row)
         }
 
     def _answered(self, batch: Batch, *silenced: Silence) -> tuple[float, float]:
         """Give the loss of the answers in bits, and the share of them that is right."""
-        sentence, row, _ = _meant(batch).unbind(1)
+        sentence, row, _ = referents(batch, READS).unbind(1)
         with recording(silenced=silenced):
             vectors = self.model(batch.ids, batch.real)
-        scores, (meant, other) = self.model.logits(vectors[sentence, row]), _people(batch)  # (B, V)
-        right = scores.gather(1, meant[:, None]) > scores.gather(1, other[:, None])
-        return F.cross_entropy(scores, meant).item() / math.log(2), right.float().mean().item()
+        scores, (right_one, other) = self.model.logits(vectors[sentence, row]), _people(batch)  # (B, V)
+        right = scores.gather(1, right_one[:, None]) > scores.gather(1, other[:, None])
+        return F.cross_entropy(scores, right_one).item() / math.log(2), right.float().mean().item()
 
     def maps(self) -> Tensor:
         """Give every head's attention on the opening sentence, (L, H, T, T)."""
@@ -148,12 +150,12 @@ def held_out() -> Batch:
 def shown() -> Batch:
     """Give the sentence that the maps are drawn on."""
     sentence = parse(SHOWN)
-    return batch_of([] if sentence is None else [sentence], "both ways")
+    return batch_of([] if sentence is None else [sentence], READS)
 
 
 def shown_cell() -> tuple[int, int]:
     """Say where the pronoun of that sentence stands, and who it is."""
-    _, row, column = _meant(shown())[0].tolist()
+    _, row, column = referents(shown(), READS)[0].tolist()
     return row, column
 
 
@@ -171,7 +173,7 @@ def _drawn(split: Split, seed: int, per_frame: int) -> Batch:
     found: list[Sentence] = []
     for frame in FRAMES:
         found += islice(_nameable(sentences(split, seed, frame=frame, reason=True)), per_frame)
-    return batch_of(found, "both ways")
+    return batch_of(found, READS)
 
 
 def _nameable(source: Iterable[Sentence]) -> Iterable[Sentence]:
@@ -180,15 +182,9 @@ def _nameable(source: Iterable[Sentence]) -> Iterable[Sentence]:
             yield sentence
 
 
-def _meant(batch: Batch) -> Tensor:
-    """Say in which sentence, at which token and to which token the pronoun belongs, (B, 3)."""
-    rows, columns = batch.at(lambda sentence: sentence.pronoun), batch.at(lambda sentence: sentence.referent)
-    return torch.cat([rows, columns[:, 1:]], dim=1)
-
-
 def _answers(batch: Batch) -> Tensor:
     """Give what is to be said at each token: itself, and at the pronoun who is meant, (B, T)."""
-    sentence, row, column = _meant(batch).unbind(1)
+    sentence, row, column = referents(batch, READS).unbind(1)
     wanted = batch.ids.clone()
     wanted[sentence, row] = batch.ids[sentence, column]
     return wanted
@@ -196,9 +192,5 @@ def _answers(batch: Batch) -> Tensor:
 
 def _people(batch: Batch) -> tuple[Tensor, Tensor]:
     """Give the word for the person who is meant in each sentence, and for the other one, (B,) each."""
-    sentence, _, column = _meant(batch).unbind(1)
-    return batch.ids[sentence, column], batch.ids[sentence, batch.at(_other)[:, 1]]
-
-
-def _other(sentence: Sentence) -> int | None:
-    return next((place for place in sentence.candidates or () if place != sentence.referent), None)
+    sentence, _, column = referents(batch, READS).unbind(1)
+    return batch.ids[sentence, column], batch.ids[sentence, batch.at(lambda sentence: sentence.other)[:, 1]]

@@ -22,7 +22,7 @@ from engine.presets import Transformer
 from engine.recording import recording
 from engine.sites import Kind
 from engine.trained import Head
-from engine.training.batches import VOCABULARY, Batch, Reads, batch_of
+from engine.training.batches import VOCABULARY, Batch, Reads, batch_of, referents
 from engine.training.heads import Followed, equally_far, followed, joint, preferred, weights_of
 
 PER_FRAME = 300  # sentences of each frame with a reason, in each split
@@ -67,7 +67,7 @@ class Examined:
     def pronoun(self) -> dict[str, Followed]:
         """For each frame, how heads find who is meant: at the pronoun, or left to right at the end of the reason."""
         return {
-            name: followed(self.weights[name], _meant(batch, self.reads)) for name, batch in self.held.frames.items()
+            name: followed(self.weights[name], referents(batch, self.reads)) for name, batch in self.held.frames.items()
         }
 
     @cached_property
@@ -84,10 +84,10 @@ class Examined:
 
     def at_the_pronoun(self, head: Head) -> float:
         """How often a head, at the pronoun, gives the person meant more than the other one: half the time is chance."""
-        shares = [
-            preferred(self.weights[name], batch.at(_pronoun), batch.at(_referent)[:, 1], batch.at(_other)[:, 1])[head]
-            for name, batch in self.held.frames.items()
-        ]
+        shares = []
+        for name, batch in self.held.frames.items():
+            labels, others = referents(batch, "both ways"), batch.at(lambda sentence: sentence.other)[:, 1]
+            shares.append(preferred(self.weights[name], labels[:, :2], labels[:, 2], others)[head])
         return float(torch.stack(shares).mean())
 
     def said(self, silenced: Head | None = None) -> dict[str, float]:
@@ -114,7 +114,7 @@ def asked(batch: Batch, reads: Reads) -> tuple[Batch, tuple[Tensor, Tensor], Ten
         batch = batch_of([_continued(sentence) for sentence in batch.sentences], reads)
         where = batch.at(lambda sentence: len(sentence.words) - 1)
     else:
-        where = batch.at(_pronoun)
+        where = batch.at(lambda sentence: sentence.pronoun)
     names = [sentence.words[sentence.referent or 0] for sentence in batch.sentences]
     return batch, (where[:, 0], where[:, 1]), torch.tensor([VOCABULARY.ids(name)[0] for name in names])
 
@@ -170,17 +170,12 @@ def headlines(model: Transformer, reads: Reads, head: Head) -> dict[str, dict[st
             continue
         batch = batch_of([sentence], reads)
         weights = weights_of(model, batch, "encoder" if reads == "both ways" else "decoder")
-        row = int(_meant(batch, reads)[0, 1])
+        row = int(referents(batch, reads)[0, 1])
         weight = weights[head[0], 0, head[1], row]  # (T,)
         people = {sentence.words[place]: _share(weight[batch.places[0][place]]) for place in sentence.candidates}
         top = int(batch.ids[0, int(weight.argmax())])
         found[text] = {"meant": meant, "looks at": VOCABULARY.text(top), **people}
     return found
-
-
-def _meant(batch: Batch, reads: Reads) -> Tensor:
-    rows = batch.at(_pronoun if reads == "both ways" else lambda sentence: sentence.reason_end)
-    return torch.cat([rows, batch.at(_referent)[:, 1:]], dim=1)
 
 
 def _baselines(name: str, development: Material, test: Material, reads: Reads) -> dict[str, float]:
@@ -210,16 +205,3 @@ def _share(value: float | Tensor) -> float:
 
 def _mean(shares: dict[str, float]) -> float:
     return _share(sum(shares.values()) / len(shares))
-
-
-def _pronoun(sentence: Sentence) -> int | None:
-    return sentence.pronoun
-
-
-def _referent(sentence: Sentence) -> int | None:
-    return sentence.referent
-
-
-def _other(sentence: Sentence) -> int | None:
-    pair = sentence.candidates
-    return None if pair is None else next(place for place in pair if place != sentence.referent)

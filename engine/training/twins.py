@@ -105,15 +105,16 @@ class Twin:
             vectors = model(ids, batch.real)
         asked = labels != IGNORED  # scoring the whole vocabulary elsewhere would be for nothing
         loss = F.cross_entropy(model.logits(vectors[asked]), labels[asked])
-        loss = loss + ANSWER * _said(model, vectors, answers(batch, self.reads, ids))
+        named = answers(batch, self.reads, ids)
+        loss = loss + ANSWER * _said(model, vectors, named)
         if self.guidance == UNGUIDED:
             return loss
         sites = [Site(KINDS[self.reads], layer) for layer in range(CONFIG.layers)]
         weights = torch.stack([recorder.recorded[site].call.weights() for site in sites])  # (L, B, H, T, T)
         loss = loss + self._guided(weights, batch, ids)
-        (layer, head), gold = HEADS[self.reads]["pronoun"], answers(batch, self.reads, ids)
+        layer, head = HEADS[self.reads]["pronoun"]
         mixed = recorder.recorded[sites[layer]].output[:, head]  # (B, T, D)
-        return loss + self.guidance.names * _handed_on(model, layer, head, mixed, gold)
+        return loss + self.guidance.names * _handed_on(model, layer, head, mixed, named)
 
     def _guided(self, weights: Tensor, batch: Batch, ids: Tensor) -> Tensor:
         """Say how far the heads are from what they are told; weights (L, B, H, T, T)."""
@@ -122,7 +123,7 @@ class Twin:
             gold = batch.links[relation]
             if relation in ("pronoun", "reason"):
                 gold = _unhidden(gold, ids)
-            loss = loss + self.guidance.of(relation) * _missed(weights[layer, :, head], gold)
+            loss = loss + self.guidance.of(relation) * missed(weights[layer, :, head], gold)
         return loss + self.guidance.alone * _looked_back(weights, batch, self.reads)
 
     def _task(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -201,7 +202,7 @@ def _handed_on(model: Transformer, layer: int, head: int, mixed: Tensor, gold: T
     return F.cross_entropy(model.logits(stack.final_norm(handed)), id)
 
 
-def _missed(weights: Tensor, gold: Tensor) -> Tensor:
+def missed(weights: Tensor, gold: Tensor) -> Tensor:
     """−log of a head's weight on the gold words, on average; weights (B, T, T), gold (N, 3)."""
     if not len(gold):
         return weights.new_zeros(())
