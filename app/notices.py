@@ -9,6 +9,7 @@ from app.homes import TWINS
 from app.phrases import brief, mask_label, twin_label
 from app.scene import Scene
 from app.shell import literal
+from app.translating import translating
 
 
 def notices(scene: Scene) -> None:
@@ -20,6 +21,7 @@ def notices(scene: Scene) -> None:
     prompts = [scene.trace.prompt] + ([scene.trace.target] if scene.trace.target else [])
     for sentence in dict.fromkeys(sentence for prompt in prompts for sentence in (*prompt.notices, *said)):
         st.caption(literal(sentence))
+    translating(scene)
     if scene.is_twin:
         st.caption(_twin_note(scene))
     if scene.is_foreign:

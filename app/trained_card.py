@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import cache, state
 from app.homes import relative, trained
 from app.phrases import percent
 from app.shell import literal
@@ -16,14 +17,17 @@ TAUGHT = "These heads were taught where to look."
 UNTAUGHT = "Nobody told these heads where to look: attention need not be an explanation."
 MEANING = (
     "While the model learned, a small extra loss told some of its heads which word to look at; Details says "
-    "which heads and words. So that they look there is no discovery. What is worth looking at is whether the model "
-    "uses them: silence one and see what its answer loses."
+    "which heads and words. So that they look there is no discovery."
+)
+NO_OTHER_WAY = (
+    " Nor is it one that the answer is lost when the pronoun’s head is silenced: the other heads were told not to look "
+    "back, so that the answer has hardly another way to come. Here both can be relied on, as a lesson needs it. "
+    "The page Train has a model whose head is told where to look and nothing else: there most of the answer survives."
 )
 COMPARE = " The same model was also trained without being told: pick “unguided” and compare."
-LEFT_ALONE = (
-    "This model learned the same sentences and the same task, and its heads were left alone. It may answer as well as "
-    "the other one while no single head points at the right word: the answer may be spread over heads and layers."
-)
+LEFT_ALONE = "This model learned the same sentences and the same task, and its heads were left alone."
+SPREAD = " What it does know is not in one head that points at it: it is spread over heads and layers."
+PRETRAINED = "minilm"
 
 
 def taught_line(card: TrainedCard) -> None:
@@ -34,7 +38,29 @@ def taught_line(card: TrainedCard) -> None:
         st.caption(TAUGHT if card.taught else UNTAUGHT, width="content")
         with st.popover("What does that mean?", type="tertiary"):
             compare = COMPARE if relative(card.id) else ""
-            st.markdown(f"{MEANING}{compare}" if card.taught else LEFT_ALONE)
+            built_in = NO_OTHER_WAY if _is_twin(card) else ""
+            st.markdown(f"{MEANING}{built_in}{compare}" if card.taught else f"{LEFT_ALONE}{_beside(card)}{SPREAD}")
+        if any(entry.id == PRETRAINED and entry.available for entry in cache.entries()):
+            st.button(
+                "See it in MiniLM",
+                type="tertiary",
+                key="pretrained",
+                help="The same sentence in a model that learned from real texts and was told nothing",
+                on_click=state.set,
+                kwargs={"model": PRETRAINED},
+            )
+
+
+def _beside(card: TrainedCard) -> str:
+    """Say how well a model whose heads were left alone does, and how well the one whose heads were told."""
+    other = trained(relative(card.id) or "")
+    if other is None:
+        return ""
+    if _is_twin(card):
+        names, (own, told) = "In its own words it is right in", (one.scores["answer"]["right"] for one in (card, other))
+    else:
+        names, (own, told) = "It translates rightly", (one.scores["exact_match"] for one in (card, other))
+    return f" {names} {percent(own)}, where the one that was told is so in {percent(told)}."
 
 
 def learned(card: TrainedCard) -> None:
@@ -56,10 +82,8 @@ def learned(card: TrainedCard) -> None:
         st.markdown("**Measured on sentences that it had never seen**")
         st.markdown(_as_markdown(table))
     if other is not None:
-        st.caption(
-            "“Unguided” is the same without being told where to look. “Best guess” is the best that can be had without "
-            "looking, such as always the word before."
-        )
+        guess = " “Best guess” is the best that can be had without looking, such as always the word before."
+        st.caption(f"“Unguided” is the same without being told where to look.{guess if _is_twin(card) else ''}")
 
 
 def score_table(card: TrainedCard, other: TrainedCard | None) -> list[tuple[str, ...]]:
@@ -69,9 +93,14 @@ def score_table(card: TrainedCard, other: TrainedCard | None) -> list[tuple[str,
         card: of the model that is shown.
         other: of the one that differs only in what its heads were told; None where there is none.
     """
-    if "relations" in card.scores:
+    if _is_twin(card):
         return _of_twins(card, other)
-    return _of_others(card.scores)
+    relative = {} if other is None else {"guided" if other.taught else "unguided": other.scores}
+    return _of_others({**card.scores, **relative})
+
+
+def _is_twin(card: TrainedCard) -> bool:
+    return "relations" in card.scores
 
 
 def _of_others(scores: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -92,6 +121,14 @@ def _of_others(scores: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 _COUNTS = frozenset({"count", "sentences"})
+_TITLES = {
+    "right": "answers right",
+    "exact_match": "translations right to the last word",
+    "riddles": "… where only the reason tells who “she” is",
+    "alignment": "the head’s largest weight is on the English word",
+    "alignment_weight": "the head’s weight on it, on average",
+    "same_position": "the English word stands at the same place",
+}
 
 
 def _of_twins(card: TrainedCard, other: TrainedCard | None) -> list[tuple[str, ...]]:
@@ -118,7 +155,7 @@ def _share(value: Any) -> str:
 
 
 def _title(name: str) -> str:
-    return name.replace("_", " ")
+    return _TITLES.get(name, name.replace("_", " "))
 
 
 def _as_markdown(table: Sequence[Sequence[str]]) -> str:

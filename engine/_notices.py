@@ -45,8 +45,10 @@ def unknown(texts: Iterable[str], name: str) -> str:
 
 
 def unmet(words: Iterable[str]) -> str:
-    """Say which words a small model has never met."""
-    return f"This model has never met {_listed(_quoted(word) for word in words)}: spelled letter by letter."
+    """Say which words a small model has never met; letters of most scripts are several bytes each."""
+    unmet = tuple(words)
+    how = "letter by letter" if all(word.isascii() for word in unmet) else "byte by byte"
+    return f"This model has never met {_listed(map(_quoted, unmet))}: spelled {how}."
 
 
 def cut(total: int, limit: int, kept: Sequence[str]) -> str:

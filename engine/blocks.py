@@ -41,8 +41,8 @@ class LayerNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Norm the last axis, in float32 at least, (..., C)."""
         precise = x.float() if x.dtype.itemsize < 4 else x
-        variance, mean = torch.var_mean(precise, dim=-1, correction=0, keepdim=True)
-        normed = (precise - mean) * torch.rsqrt(variance + self.epsilon)
+        centred = precise - precise.mean(dim=-1, keepdim=True)
+        normed = centred * torch.rsqrt(centred.square().mean(dim=-1, keepdim=True) + self.epsilon)
         return normed.to(x.dtype) * self.weight + self.bias
 
 

@@ -33,6 +33,7 @@ SHIPPED = {
     "twin-encoder-unguided": ("encoder", "BERT-style"),
     "twin-decoder-unguided": ("decoder", "GPT-style"),
     "translator-en-hi": ("encoder–decoder", "encoder–decoder"),
+    "translator-en-hi-unguided": ("encoder–decoder", "encoder–decoder"),
     "classifier": ("classifier", "BERT-style"),
     "little-vit": ("vision transformer", "vision"),
 }

@@ -1,13 +1,15 @@
 """Reading with a fixed list of words: each word one token, and what is not in the list spelled by its bytes.
 
 So a small model meets whole words where it has learned them and loses nothing where it has not. Letter case makes no
-difference to a listed word; a spelled one keeps it.
+difference to a listed word, nor whether its accents and dots are letters or signs of their own; a spelled one keeps
+both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from engine import _notices
 from engine._groups import Group
@@ -44,7 +46,7 @@ class Vocabulary:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
-        self._numbers = {word: FIRST_WORD + place for place, word in enumerate(self.words)}
+        self._numbers = {_key(word): FIRST_WORD + place for place, word in enumerate(self.words)}
         if len(self._numbers) < len(self.words):
             raise ModelError("A vocabulary lists a word twice.")
 
@@ -52,13 +54,13 @@ class Vocabulary:
         return FIRST_WORD + len(self.words)
 
     def __contains__(self, word: str) -> bool:
-        return word.lower() in self._numbers
+        return _key(word) in self._numbers
 
     def ids(self, word: str) -> list[int]:
         """Give the ids of one word: a single one where it is known, else one for each byte."""
         if word == SPECIALS[MASK]:
             return [MASK]
-        known = self._numbers.get(word.lower())
+        known = self._numbers.get(_key(word))
         return [BYTES + byte for byte in word.encode()] if known is None else [known]
 
     def text(self, id: int) -> str:
@@ -134,6 +136,11 @@ def special(id: int, *, generated: bool = False) -> Token:
 def is_unmet(group: Group, tokens: Sequence[Token]) -> bool:
     """Say whether a word on an axis is spelled because the model has never met it."""
     return any(tokens[index].unmet for index in group.indices)
+
+
+def _key(word: str) -> str:
+    """Give the form under which a word is listed: in small letters, and one for all ways to write the same letter."""
+    return normalize("NFC", word.lower())
 
 
 def _masks(text: str) -> tuple[tuple[int, int], ...]:

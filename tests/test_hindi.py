@@ -207,8 +207,8 @@ def test_adjectives_in_sentences_agree_with_their_nouns():
             if (stem not in AGREE and word not in IRREGULAR) or not ending:
                 continue
             rest = words[place + 1 :]
-            noun = next(w for w in rest if w in {*MEN, *WOMEN, *BOTH, *MASCULINE, *FEMININE} or w.endswith("ों"))
-            if noun in BOTH or noun.endswith("ों"):
+            noun = next(w for w in rest if w in {*MEN, *WOMEN, *BOTH, *MASCULINE, *FEMININE} or w.endswith(("ों", "ओं")))
+            if noun in BOTH or noun.endswith(("ों", "ओं")):
                 continue
             if noun in WOMEN or noun in FEMININE:
                 assert ending == "f", one

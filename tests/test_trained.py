@@ -257,7 +257,7 @@ def test_a_typed_target_is_read_by_the_same_words_and_left_open(folder: Path):
     assert trace.target is not None
     assert [token.text for token in trace.target.tokens][:3] == ["[BOS]", "ग्राहक", "को"]
     assert trace.target.ids[-1] != END
-    assert trace.target.notices == ("This model has never met “छूट”: spelled letter by letter.",)
+    assert trace.target.notices == ("This model has never met “छूट”: spelled byte by byte.",)
     with pytest.raises(TextError, match="Type a sentence first"):
         model.run(SENTENCE, target=" ")
 

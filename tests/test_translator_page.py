@@ -92,3 +92,20 @@ def test_a_silenced_head_of_a_translator_is_named_with_its_kind():
     assert (view_of(test, "grid")["layer"], view_of(test, "grid")["head"]) == (1, 2)
     choice(test, "kind").set_value("decoder").run()
     assert title_of(figures(test)[0]) == "decoder, layer 1, head 2 (cross L1 H2 silenced)"
+
+
+def test_a_sentence_in_the_past_is_warned_of_and_said_in_the_present_with_one_click():
+    test = opened(model="translator-en-hi", q="The shopkeeper gave the customer a discount because she was a regular")
+    assert "It knows no past. Of a sentence in the past its Hindi means nothing." in said(test).replace("*", "")
+    next(button for button in test.button if button.label == "Say it in the present").click().run()
+    assert errors(test) == []
+    asked = "The shopkeeper gives the customer a discount because she is a regular"
+    assert test.query_params["q"] in (asked, [asked])
+    assert not [button for button in test.button if button.label == "Say it in the present"]
+
+
+def test_words_that_it_has_never_met_are_a_reason_to_take_its_hindi_lightly():
+    strange = said(opened(model="translator-en-hi", q="the customer is reading")).replace("*", "")
+    assert "Take its Hindi lightly." in strange
+    assert "Take its Hindi lightly." not in said(opened(model="translator-en-hi", q="the customer")).replace("*", "")
+    assert "Take its Hindi lightly." not in said(opened(model="twin-encoder", q="the customer is reading"))

@@ -88,7 +88,7 @@ def test_the_picker_offers_what_reads_text():
     options = test.selectbox(key="model").options
     assert options[0] == "Twin encoder, BERT-style, 3 × 4"
     assert not any("vision" in option for option in options)
-    assert "The model in the link could not be used, so the default is shown." in said(test)
+    assert "“model” in the link could not be used, so the default is shown." in said(test)
 
 
 # The twin beside the masks
@@ -206,7 +206,7 @@ def test_the_causal_twin_cannot_know_at_the_pronoun_and_one_click_leads_to_where
     assert ribbon_words(test)[view_of(test, "ribbon")["pinned"]] == "regular"
     assert test.query_params == {"mask": "twin", "word": str(REASON_END)}
     assert "this is the first word that can know who *she* is" in said(test)
-    assert "In the twin sentence, “… she was generous”" in said(test)
+    assert "In the other sentence, “… she was generous”" in said(test)
     assert "It follows the reason in both." in said(test)
     test.button(key="go_back").click().run()
     assert ribbon_words(test)[view_of(test, "ribbon")["pinned"]] == "she"
@@ -283,9 +283,10 @@ def test_scores_of_other_models_stand_beside_what_they_are_compared_with():
         "baselines": {"random weights": 0.1},
     }  # fmt: skip
     table = [[plain(cell) for cell in row] for row in score_table(replace(card, scores=scores), None)]
-    assert table == [["", "this model", "unguided"], ["exact match", "98 %", "50 %"], ["random weights", "10 %", ""]]
+    title = "translations right to the last word"
+    assert table == [["", "this model", "unguided"], [title, "98.0 %", "50.0 %"], ["random weights", "10.0 %", ""]]
     assert score_table(replace(card, scores={}), None) == []
-    assert "| right |" in said(opened(model="classifier"))
+    assert "| answers right |" in said(opened(model="classifier"))
 
 
 @pytest.mark.parametrize("example", [one for one in examples() if one.twin], ids=lambda one: one.name)
@@ -298,7 +299,7 @@ def test_an_example_with_a_twin_is_read_by_the_grammar_as_its_note_says(example:
         assert (str(sentence.pronoun), str(sentence.referent)) == (one.word, one.partner)
     assert example.partner != twin.partner
     assert twin.twin == example.sentence
-    assert "In the twin sentence" in said(opened(q=example.sentence))
+    assert "In the other sentence" in said(opened(q=example.sentence))
 
 
 def test_a_typed_sentence_starts_anew_on_the_same_head():
@@ -306,3 +307,30 @@ def test_a_typed_sentence_starts_anew_on_the_same_head():
     assert errors(test) == []
     assert map_title(test) == f"layer {LAYER}, head {HEAD}"
     assert "By the grammar she is the doctor." in said(test).replace("*", "")
+
+
+def test_the_pretrained_model_is_one_click_away():
+    test = opened()
+    next(button for button in test.button if button.label == "See it in MiniLM").click().run()
+    assert errors(test) == []
+    assert test.selectbox(key="model").value == "minilm"
+    assert not [button for button in test.button if button.label == "See it in MiniLM"]
+
+
+@pytest.mark.parametrize("name", ["twin-encoder", "twin-encoder-unguided", "translator-en-hi-unguided"])
+def test_what_heads_were_told_is_explained_in_the_models_own_figures(name: str):
+    """Of one that was told: that this is no discovery, nor what silencing costs; of the other how much worse it does."""
+    text = said(opened(model=name))
+    card, other = trained(name), trained(name.removesuffix("-unguided"))
+    assert card is not None
+    assert other is not None
+    if card.taught:
+        assert "So that they look there is no discovery. Nor is it one that the answer is lost" in text
+        assert "In its own words" not in text
+    else:
+        key = "exact_match" if name.startswith("translator") else "answer"
+        shares = [one.scores[key] if key == "exact_match" else one.scores[key]["right"] for one in (card, other)]
+        own, told = map(percent, shares)
+        assert plain(f"right in {own}, where the one that was told is so in {told}.") in text or plain(
+            f"rightly {own}, where the one that was told is so in {told}."
+        ) in text

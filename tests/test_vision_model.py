@@ -5,6 +5,7 @@ B pictures, L layers, H heads, P patches, T = 1 + P tokens.
 
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import pytest
 import torch
@@ -132,7 +133,7 @@ def test_untrained_it_is_what_training_begins_with() -> None:
     """One step of the recipe moves no weight by more than a thousandth from there; the whole of it does."""
     begun = untrained_vision(little().trained)
     model = VisionTransformer(RECIPES[0].config)
-    train(model, RECIPES[0].seed, lambda line: None, until=1)
+    next(train(model, RECIPES[0].seed, lambda line: None))
     for name, value in begun.module.state_dict().items():
         torch.testing.assert_close(model.state_dict()[name], value, rtol=0, atol=1e-3)
     assert not torch.allclose(begun.module.classify.weight, little().module.classify.weight)
@@ -189,7 +190,8 @@ def test_early_in_training_it_knows_colours_and_looks_at_shapes_that_it_cannot_n
 def test_training_makes_the_same_model_again_and_another_one_for_another_seed() -> None:
     def made(seed: int) -> VisionTransformer:
         model = VisionTransformer(SMALL)
-        train(model, seed, lambda line: None, until=2)
+        for _ in islice(train(model, seed, lambda line: None), 2):
+            continue
         return model
 
     first, again, other = made(3), made(3), made(4)

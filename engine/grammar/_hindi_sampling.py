@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from random import Random
 from typing import Literal
 
@@ -35,9 +36,9 @@ _CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
 def clause(random: Random) -> Clause:
     """Draw a clause of any kind."""
     kinds = (_doing, _meeting, _handing, _being, _putting, _moving, _stating)
-    drawn = random.choices(kinds, (38, 16, 28, 8, 4, 4, 4))[0](random)
+    drawn = random.choices(kinds, (34, 12, 40, 6, 3, 3, 2))[0](random)
     if drawn.verb is not None and drawn.subject.people[0].role.kind == "person":
-        if random.random() < (0.7 if _is_riddle(drawn) else 0.25):
+        if random.random() < (0.85 if _leaves_open(drawn) else 0.25):
             drawn = _with_reason(random, drawn)
         if random.random() < 0.25:
             drawn = _with_owner(random, drawn)
@@ -54,6 +55,11 @@ def objects_of(verb: Verb) -> tuple[str, ...]:
     if verb.takes:
         return tuple(thing.english for thing in lexicon.THINGS if verb.fits(thing))
     return tuple(role.english for role in (*lexicon.ROLES, *lexicon.ANIMALS, *lexicon.NAMES))
+
+
+def is_riddle(drawn: Clause) -> bool:
+    """Say whether nothing but the reason tells which of two people is "she"."""
+    return drawn.reason is not None and drawn.reason.pronoun == "she" and _leaves_open(drawn)
 
 
 def _doing(random: Random) -> Clause:
@@ -81,7 +87,7 @@ def _meeting(random: Random) -> Clause:
 
 def _handing(random: Random) -> Clause:
     subject, other = _subject(random), _person(random)
-    if random.random() < 0.2:
+    if random.random() < 0.55:  # often enough to learn what only a reason tells
         giver, other = (_of(random, random.choice(_OPEN)) for _ in range(2))
         subject = Group((giver,))
     if other.role == subject.people[0].role:
@@ -175,7 +181,7 @@ def _of(random: Random, role: Role) -> Person:
 
 
 def _thing(random: Random, verb: Verb) -> Phrase:
-    noun = random.choice([thing for thing in lexicon.THINGS if verb.fits(thing)])
+    noun = random.choice(_things_for(verb))
     if random.random() < 0.04:
         noun = Noun(_made_up(random), None, UNKNOWN, "m", noun.kind)
         return Phrase(noun, article=random.choice(("the", "a")), before=_adjectives(random, noun, 0.25))
@@ -201,8 +207,18 @@ def _somewhere(random: Random) -> tuple[str, Phrase]:
 
 
 def _adjectives(random: Random, noun: Noun, share: float) -> tuple[Adjective, ...]:
-    fitting = [adjective for adjective in lexicon.ADJECTIVES if adjective.fits(noun)]
+    fitting = _adjectives_for(noun)
     return (random.choice(fitting),) if fitting and random.random() < share else ()
+
+
+@lru_cache(maxsize=64)
+def _things_for(verb: Verb) -> tuple[Noun, ...]:
+    return tuple(thing for thing in lexicon.THINGS if verb.fits(thing))
+
+
+@lru_cache(maxsize=512)
+def _adjectives_for(noun: Noun) -> tuple[Adjective, ...]:
+    return tuple(adjective for adjective in lexicon.ADJECTIVES if adjective.fits(noun))
 
 
 def _article(random: Random, counted: bool, plural: bool) -> Literal["the", "a", ""]:
@@ -226,7 +242,7 @@ def _with_reason(random: Random, drawn: Clause) -> Clause:
     groups = (drawn.subject, *others)
     about = random.randrange(len(groups))
     meant = groups[about]
-    riddle = _is_riddle(drawn)
+    riddle = _leaves_open(drawn)
     gender: Gender = random.choices(_GENDERS, (1, 2 if riddle else 1))[0] if meant.is_open else meant.gender
     state = random.choice((lexicon.GIVING, lexicon.RECEIVING)[about] if riddle else _STATES)
     pronoun: Pronoun = "they" if meant.plural else "she" if gender == "f" else "he"
@@ -235,7 +251,8 @@ def _with_reason(random: Random, drawn: Clause) -> Clause:
         same = meant.gender == rival.gender if pronoun == "they" else pronoun == "he"
         if not same and (meant.is_open or rival.is_open or pronoun == "they"):
             return drawn
-    reason = Reason(pronoun, gender, state, random.random() < 0.15, random.random() < 0.1)
+    negated = random.random() < 0.15 and not riddle  # one who is not rich receives
+    reason = Reason(pronoun, gender, state, negated, random.random() < 0.1)
     if about == 0:
         people = tuple(person.as_(gender) for person in meant.people) if meant.is_open else meant.people
         return replace(drawn, subject=replace(meant, people=people), reason=reason)
@@ -249,8 +266,8 @@ def _may_mean(pronoun: Pronoun, group: Group) -> bool:
     return group.is_open or (group.gender == "f") == (pronoun == "she")
 
 
-def _is_riddle(drawn: Clause) -> bool:
-    """Say whether only the reason could tell which of two people is "she": a teacher gives a student something."""
+def _leaves_open(drawn: Clause) -> bool:
+    """Say whether "she" could be either of two people, as where a teacher gives a student something."""
     return drawn.verb in _TELLING and drawn.subject.is_open and drawn.other is not None and drawn.other.is_open
 
 

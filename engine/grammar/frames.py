@@ -49,7 +49,7 @@ class Frame:
 
     @cached_property
     def tail(self) -> tuple[Slot, ...]:
-        """The slots of the reason."""
+        """The slots of the reason; a comma may stand before them, see PAUSE."""
         pronouns = words.PRONOUNS[:3] if self.person else words.PRONOUNS[3:]
         return Say("conjunction", words.CONJUNCTIONS), Say("pronoun", pronouns), Say("reason", tuple(self.points))
 
@@ -131,6 +131,8 @@ def _thing(label: str, nouns: tuple[str, ...]) -> Noun:
 
 
 _A, _B, _O = _person("A"), _person("B"), _thing("O", words.GIFTS)
+FITS = ("did not fit", "does not fit", "didn't fit", "doesn't fit")
+PAUSE = Say("pause", (",",))
 _TO, _FROM, _FOR = Say("to", ("to",)), Say("from", ("from",)), Say("for", ("for",))
 _GIVER, _RECEIVER = words.OF_GIVER, words.OF_RECEIVER
 
@@ -148,7 +150,7 @@ REASON_FRAMES: tuple[Frame, ...] = (
     Frame("A called B", "calling", ((_A, verbs(words.CALL), _B),), "A", ("B",), words.OF_CALLER, words.OF_CALLED),
     Frame(
         "A did not fit into B", "fitting",
-        ((_thing("A", words.FITTED), Say("V", ("did not fit", "does not fit")), Say("into", words.INTO),
+        ((_thing("A", words.FITTED), Say("V", FITS), Say("into", words.INTO),
           _thing("B", words.CONTAINERS)),),
         "A", ("",), words.OF_TOO_LARGE, words.OF_TOO_SMALL, person=False,
     ),

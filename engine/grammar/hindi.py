@@ -25,7 +25,7 @@ from typing import Literal
 from engine.grammar import _hindi_lexicon as lexicon
 from engine.grammar._hindi_clauses import said
 from engine.grammar._hindi_forms import UNKNOWN
-from engine.grammar._hindi_sampling import clause, objects_of
+from engine.grammar._hindi_sampling import clause, is_riddle, objects_of
 from engine.grammar._hindi_words import ENGLISH, HINDI
 
 __all__ = ["HELD_OUT", "KNOWN", "UNKNOWN", "WORDS", "Pair", "Split", "pair", "pairs", "split_of"]
@@ -50,12 +50,14 @@ class Pair:
         alignment: for each Hindi word the place of the English word that it translates, from 0; None for none.
         action: the English verb and what it is done to, in their base forms; None where there is no such pair, or where
             a word of it is not in the lexicon.
+        riddle: whether nothing but the reason tells which of two people is "she", and so what the Hindi is.
     """
 
     english: tuple[str, ...]
     hindi: tuple[str, ...]
     alignment: tuple[int | None, ...]
     action: tuple[str, str] | None = None
+    riddle: bool = False
 
 
 def pair(random: Random) -> Pair:
@@ -65,7 +67,7 @@ def pair(random: Random) -> Pair:
     about = drawn.thing.noun.english if drawn.thing else drawn.other.role.english if drawn.other else None
     action = (drawn.verb.english, about) if drawn.verb and about in ENGLISH else None
     hindi, alignment = zip(*draft.hindi, strict=True)
-    return Pair(tuple(draft.english), hindi, alignment, action)
+    return Pair(tuple(draft.english), hindi, alignment, action, is_riddle(drawn))
 
 
 def pairs(split: Split, seed: int) -> Iterator[Pair]:

@@ -23,7 +23,8 @@ GIFTS = tuple(
     discount book present cake coffee ticket letter pen pencil watch ring coat hat scarf umbrella bag bottle chair lamp
     radio camera phone laptop guitar violin ball toy doll bicycle car key map coin cup blanket pillow picture painting
     mirror clock basket box apple orange banana sandwich cookie pizza loan lift tip meal drink job room seat lesson
-    reward medal prize gift refund receipt flower kite jacket necklace sweater notebook vase house
+    reward medal prize gift refund receipt flower kite jacket necklace sweater notebook vase house medicine computer
+    horse dog cat puppy
     """.split()
 )
 CONTAINERS = tuple(
@@ -53,12 +54,16 @@ HANDLED = tuple(
 )
 
 PEOPLE_ADJECTIVES = tuple("old young tall friendly clever quiet busy little famous local".split())
-THING_ADJECTIVES = tuple("old new red blue green small big heavy beautiful cheap expensive broken".split())
+THING_ADJECTIVES = tuple(
+    """
+    old new red blue green small big heavy beautiful cheap expensive broken brown black white wooden
+    """.split()
+)
 
 # Verbs, past and present.
 GIVE = (
     ("gave", "gives"), ("offered", "offers"), ("lent", "lends"), ("sold", "sells"), ("handed", "hands"),
-    ("sent", "sends"), ("brought", "brings"), ("promised", "promises"),
+    ("sent", "sends"), ("brought", "brings"), ("promised", "promises"), ("served", "serves"),
 )  # fmt: skip
 GET = (("got", "gets"), ("received", "receives"), ("borrowed", "borrows"), ("took", "takes"), ("bought", "buys"))
 THANK = (("thanked", "thanks"), ("hugged", "hugs"))
@@ -103,6 +108,7 @@ OF_GIVER = (
     "was a generous person", "was moving away", "was leaving town", "wanted to help", "wanted to be nice",
     "had too many", "had more than enough", "had plenty", "had two", "felt sorry", "felt generous", "liked to share",
     "loved to share", "owed a favour", "had made a promise", "liked giving presents",
+    "was friendly", "was very nice",
 )  # fmt: skip
 OF_RECEIVER = (
     "was a regular", "was poor", "was hungry", "was in need", "was new in town", "was loyal", "was very loyal",
@@ -111,11 +117,12 @@ OF_RECEIVER = (
     "had asked for one", "had asked politely", "had a birthday", "had worked hard", "had none", "had lost everything",
     "had nothing", "deserved a reward", "had won the contest", "had passed the exam", "had waited for hours",
     "came every week", "came every day", "needed one", "was very poor", "was very hungry",
+    "was in pain", "was cold", "was ill", "was tired", "was injured", "was broke", "was very sick", "was very sad",
 )  # fmt: skip
 OF_HELPFUL = (
     "was generous", "was kind", "was nice", "was thoughtful", "was helpful", "was patient", "was very kind",
     "had helped", "had been kind", "had been helpful", "had saved the day", "had given good advice",
-    "had kept a promise",
+    "had kept a promise", "was friendly",
 )  # fmt: skip
 OF_THANKFUL = (
     "was grateful", "was thankful", "was polite", "was happy", "was relieved", "felt grateful", "felt relieved",
@@ -123,11 +130,12 @@ OF_THANKFUL = (
 )  # fmt: skip
 OF_HELPER = (
     "was kind", "was helpful", "was strong", "was patient", "was experienced", "had time", "knew the way",
-    "knew the answer", "wanted to help", "was very patient", "was nice",
+    "knew the answer", "wanted to help", "was very patient", "was nice", "was friendly", "was very kind",
 )  # fmt: skip
 OF_HELPED = (
     "was lost", "was in trouble", "was weak", "was tired", "was new", "was a beginner", "was confused", "needed help",
-    "had asked for help", "had no idea", "was struggling", "was very tired",
+    "had asked for help", "had no idea", "was struggling", "was very tired", "was in pain", "was sick", "was ill",
+    "was hurt", "was injured", "was in need",
 )  # fmt: skip
 OF_ANGRY = (
     "was angry", "was strict", "was furious", "was annoyed", "was in a bad mood", "had lost patience",
@@ -168,7 +176,8 @@ PRESENT = {
 PLURAL_VERB = {"was": "were", "is": "are", "has": "have"}  # beside those that lose an s
 
 CONJUNCTIONS = ("because", "since", "as")
-DETERMINERS = ("the", "a", "an", "this", "that", "every")
+POSSESSIVES = ("my", "our", "his", "her", "their")
+DETERMINERS = ("the", "a", "an", "this", "that", "every", *POSSESSIVES)
 PRONOUNS = ("she", "he", "they", "it")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from engine._words import split_words
-from engine.grammar.frames import FRAMES, REASON_FRAMES, REPETITION, Frame, noun_of
+from engine.grammar.frames import FRAMES, PAUSE, REASON_FRAMES, REPETITION, Frame, noun_of
 from engine.grammar.sentences import Link, Sentence, repetitions
 from engine.grammar.slots import Slot, fill
 
@@ -48,7 +48,8 @@ def _readings(bare: Sequence[str], words: Sequence[str]) -> Iterator[Sentence]:
 def _rows(frame: Frame) -> Iterator[tuple[int, tuple[Slot, ...]]]:
     tails: tuple[tuple[Slot, ...], ...] = ((),)
     if frame in REASON_FRAMES:
-        tails = ((), frame.tail, (*frame.tail, *frame.follow_up))
+        reasons = (frame.tail, (*frame.tail, *frame.follow_up))
+        tails = ((), *reasons, *((PAUSE, *reason) for reason in reasons))
     for (number, template), tail in product(enumerate(frame.templates), tails):
         yield number, (*template, *tail)
 

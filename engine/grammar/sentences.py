@@ -18,7 +18,8 @@ TOPICS = (
 # Words that come again in every sentence, so that their repetition says nothing.
 FUNCTION = frozenset(
     """
-    the a an this that every . , to from for with into in inside on near under behind by beside because since as so
+    the a an this that every my our his her their . , to from for with into in inside on near under behind by beside
+    because since as so
     was is were are had has have she he they it not did does very too of
     """.split()
 )

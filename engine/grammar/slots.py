@@ -34,7 +34,7 @@ class Noun:
         nouns: what may stand there after a determiner.
         names: what may stand there without one.
         adjectives: what may stand before the noun.
-        open: whether a word that the grammar does not know may stand there, too.
+        open: whether a word that the grammar does not know may stand there, too, and for a thing any other one.
     """
 
     label: str
@@ -56,7 +56,7 @@ class Noun:
             yield start + 3, Phrase(rest[2], rest[0], rest[1])
 
     def _may_be(self, word: str) -> bool:
-        return word in self.nouns or self._may_be_new(word)
+        return word in self.nouns or self._may_be_new(word) or (self.open and not self.names and word in _THINGS)
 
     def _may_be_new(self, word: str) -> bool:
         return self.open and word not in _KNOWN and word[:1].isalpha()
@@ -107,3 +107,7 @@ def fill(slots: Sequence[Slot], words: Sequence[str], start: int = 0) -> Iterato
 
 
 _KNOWN = frozenset(WORDS)
+_THINGS = frozenset(
+    lexicon.GIFTS + lexicon.CONTAINERS + lexicon.FITTED + lexicon.HITTING + lexicon.BREAKING + lexicon.PLACED
+    + lexicon.ANIMALS + lexicon.HANDLED
+)  # fmt: skip

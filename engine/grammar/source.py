@@ -13,6 +13,7 @@ from engine.grammar.frames import (
     AGREEMENT,
     EVERYDAY,
     FRAMES,
+    PAUSE,
     REASON_FRAMES,
     REPETITION,
     Frame,
@@ -24,12 +25,14 @@ from engine.grammar.frames import (
 from engine.grammar.parsing import joined
 from engine.grammar.sentences import Sentence
 from engine.grammar.slots import VOWELS, Noun, Phrase, Say, Slot
+from engine.grammar.words import WORDS
 
 Split = Literal["training", "development", "test"]
 HELD_OUT = frozenset({("customer", "shopkeeper")})  # in the test split, whatever the hash says
 
 # How often what happens.
-NO_REASON, FOLLOW_UP, STOP, ADJECTIVE, NEW_WORD, OTHER_CONJUNCTION, NAME = 0.1, 0.5, 0.5, 0.12, 0.08, 0.15, 0.2
+NO_REASON, FOLLOW_UP, STOP, COMMA, OTHER_CONJUNCTION = 0.1, 0.5, 0.5, 0.12, 0.15
+ADJECTIVE, NEW_WORD, NAME = 0.12, 0.08, 0.2
 GENDERED = 0.15  # of the people who are not named are women, men, girls, boys, and so on
 FITS_BOTH = 3  # times as often as one that fits only one of the two is a pronoun that fits both
 SHARES = (2.0, 1.5, 1.5, 1.5, *(1.0,) * (len(REASON_FRAMES) - 4), 1.2, 1.2, 0.8)  # of the frames; giving counts most
@@ -113,15 +116,17 @@ def phrase(slot: Noun, rng: random.Random) -> Phrase:
 def _determined(noun: str, adjective: str, rng: random.Random) -> Phrase:
     if is_many(noun) or rng.random() < 0.6:
         return Phrase(noun, "the", adjective)
-    if rng.random() < 0.8:
+    if rng.random() < 0.7:
         return Phrase(noun, "an" if (adjective or noun)[0] in VOWELS else "a", adjective)
-    return Phrase(noun, rng.choice(("this", "that", "every")), adjective)
+    return Phrase(noun, rng.choice(("this", "that", "every", *lexicon.POSSESSIVES)), adjective)
 
 
 def _made_up(slot: Noun, rng: random.Random) -> Phrase:
     """Make up a word that nobody has met, so that spelled words are nothing new to a model."""
     syllables = ["".join((rng.choice("bdfghklmnprstvwz"), rng.choice("aeiou"))) for _ in range(rng.randint(2, 3))]
     word = "".join(syllables) + rng.choice(("", "n", "r", "k"))
+    if word in _KNOWN:
+        return _made_up(slot, rng)
     if slot.names and rng.random() < 0.5:
         return Phrase(word.capitalize())
     return _determined(word, "", rng)
@@ -136,15 +141,16 @@ def _reason(frame: Frame, values: dict[str, Phrase | str], rng: random.Random) -
     if pronoun == "they":
         reason = lexicon.for_they(reason)
     conjunction = rng.choice(lexicon.CONJUNCTIONS[1:]) if rng.random() < OTHER_CONJUNCTION else "because"
-    values |= {"conjunction": conjunction, "pronoun": pronoun, "reason": reason}
+    values |= {"pause": ",", "conjunction": conjunction, "pronoun": pronoun, "reason": reason}
+    tail = (PAUSE, *frame.tail) if rng.random() < COMMA else frame.tail
     if rng.random() >= FOLLOW_UP:
-        return frame.tail
+        return tail
     named = values[side]
     if isinstance(named, Phrase) and named.determiner:
         named = Phrase(named.noun, "the")
     outcome = rng.choice(frame.follow_up[-1].options) if isinstance(frame.follow_up[-1], Say) else ""
     values |= {",": ",", "so": "so", "answer": named, "outcome": outcome}
-    return (*frame.tail, *frame.follow_up)
+    return (*tail, *frame.follow_up)
 
 
 def _meant(frame: Frame, values: Mapping[str, Phrase | str], rng: random.Random) -> tuple[str, Side, Side]:
@@ -187,9 +193,10 @@ def _repetition(split: Split, rng: random.Random) -> Sentence:
     return _repetition(split, rng) if one is None or two is None else joined(one, two)
 
 
+_KNOWN = frozenset(WORDS)
 _GENDERED = lexicon.WOMEN + lexicon.MEN
 _SEEM = frozenset({"looks", "seems", "look", "seem"})
 _NOW = frozenset(
     [now for pairs in (lexicon.GIVE, lexicon.GET, lexicon.THANK, lexicon.HELP, lexicon.SCOLD, lexicon.PRAISE,
-                       lexicon.CALL, lexicon.BREAK) for _, now in pairs] + ["does"]
+                       lexicon.CALL, lexicon.BREAK) for _, now in pairs] + ["does", "doesn't"]
 )  # fmt: skip

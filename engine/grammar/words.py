@@ -2,7 +2,7 @@
 
 from engine.grammar import lexicon
 
-_SIGNS = (".", ",", "so", "did", "does", "not", "fit", "for", "from", "with", "about")
+_SIGNS = (".", ",", "so", "did", "does", "didn't", "doesn't", "not", "fit", "for", "from")
 
 
 def _every_word() -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from engine.errors import EngineError
@@ -14,7 +16,7 @@ from engine.trained import card_of, module_of
 from engine.training import finetuned, finetuning
 from engine.training.batches import Reads
 from engine.training.loop import one_thread
-from engine.training.recipe import Recipe
+from engine.training.recipe import Recipe, runs, trained
 from engine.training.recipes import RECIPES
 from engine.training.twin_recipes import MAKES, measure
 from engine.training.twin_scores import headlines, report
@@ -51,18 +53,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _train(names: tuple[str, ...] | list[str]) -> None:
     start = time.monotonic()
-    for name in names:
-        began = time.monotonic()
-        if name == "finetuning":
+    for run in runs(RECIPES[name] for name in names if name in RECIPES):
+        with _timed(" and ".join(recipe.id for recipe in run)):
+            for recipe, model in zip(run, trained(run, say=_say), strict=True):
+                with one_thread(recipe.seed):
+                    measured = recipe.measure(model)
+                recipe.write(model, measured)
+    if "finetuning" in names:
+        with _timed("finetuning"):
             finetuned.write(finetuning.curves(say=_say))
-        else:
-            recipe = RECIPES[name]
-            model = recipe.trained(say=_say)
-            with one_thread(recipe.seed):
-                measured = recipe.measure(model)
-            recipe.write(model, measured)
-        _say(f"{name}: {time.monotonic() - began:.0f} s")
     _say(f"all in {time.monotonic() - start:.0f} s")
+
+
+@contextmanager
+def _timed(name: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    _say(f"{name}: {time.monotonic() - began:.0f} s")
 
 
 def _evaluated() -> dict[str, Any]:
@@ -76,7 +83,7 @@ def _evaluated() -> dict[str, Any]:
                 told[name] = report(model, reads, build(MAKES[reads], CONFIG, seed=1))
             else:
                 measured = recipe.measure(model)
-                told[name] = {**measured.scores, "heads": {key: list(head) for key, head in measured.heads.items()}}
+                told[name] = {**measured.scores, "named heads": {key: list(at) for key, at in measured.heads.items()}}
     return told
 
 

@@ -89,11 +89,16 @@ def batches(source: Iterable[Sentence], size: int, reads: Reads, seed: int = 0) 
     """
     stream, shuffle = iter(source), random.Random(seed)
     while True:
-        drawn = sorted(islice(stream, POOL * size), key=lambda sentence: len(sentence.words))
+        drawn = sorted(islice(stream, POOL * size), key=_count_tokens)
         starts = list(range(0, len(drawn), size))
         shuffle.shuffle(starts)
         for start in starts:
             yield batch_of(drawn[start : start + size], reads)
+
+
+def _count_tokens(sentence: Sentence) -> int:
+    """Count the tokens of a sentence; a spelled word has many."""
+    return sum(len(VOCABULARY.ids(word)) for word in sentence.words)
 
 
 def _places(word_ids: Sequence[Sequence[int]]) -> tuple[int, ...]:

@@ -48,13 +48,14 @@ def accuracy(model: Transformer, drawn: Sequence[Sentence]) -> float:
     return float((scored(model, batch).argmax(dim=-1) == topics).float().mean())
 
 
-def train(model: Transformer, seed: int, say: Say) -> None:
-    """Train on sentences as they come, each seen once."""
+def train(model: Transformer, seed: int, say: Say) -> Iterator[int]:
+    """Train in place on sentences as they come, each seen once; see Train in recipe.py."""
     initialise(model, seed=seed, spread=SPREAD)
     source = sentences("training", seed)
     for step, loss in fitted(model, iter(lambda: list(islice(source, SIZE)), []), STEPS):
         if step % 100 == 0:
             say(f"classifier, step {step} of {STEPS}: loss {loss:.3f}")
+        yield step
 
 
 def fitted(model: Transformer, drawn: Iterator[list[Sentence]], steps: int) -> Iterator[tuple[int, float]]:

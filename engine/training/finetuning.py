@@ -34,7 +34,7 @@ from engine.transformer import TextClassifier, sentence_embedding
 
 COUNTS = (22, 55, 110, 220, 440)  # sentences shown: two of each topic and more
 TESTED = 440
-SIZE = 22
+SIZE, AT_ONCE = 22, 44  # sentences in a batch, and read at once while measuring
 SCRATCH_STEPS, HEAD_STEPS, UNFROZEN_EPOCHS = 600, 200, 3
 HEAD_RATE, UNFROZEN_RATE = 3e-2, 1e-4
 
@@ -62,11 +62,16 @@ def drawn(split: str, count: int, seed: int) -> list[Sentence]:
     return found
 
 
+def _tested() -> list[Sentence]:
+    """Draw the sentences that are measured on, the shortest first: less padding."""
+    return sorted(drawn("test", TESTED, 1), key=lambda sentence: len(sentence.text))
+
+
 def curves(seed: int = 0, say: Say = lambda line: None) -> Curves:
     """Train all three on growing numbers of sentences."""
     with one_thread(seed):
         minilm = load_huggingface("minilm", device="cpu")
-        test, pool = drawn("test", TESTED, 1), drawn("training", COUNTS[-1], seed)
+        test, pool = _tested(), drawn("training", COUNTS[-1], seed)
         read, seen = _read(minilm, test), _read(minilm, pool)
         vectors, tested = embedded(minilm.module, seen), embedded(minilm.module, read)
         told: dict[str, list[float]] = {"frozen": [], "unfrozen": [], "scratch": []}
@@ -83,7 +88,7 @@ def frozen(count: int, seed: int = 0) -> float:
     """Train a head on MiniLM's vectors of so many sentences; return the share of test sentences that it gets right."""
     with one_thread(seed):
         minilm = load_huggingface("minilm", device="cpu")
-        seen, test = _read(minilm, drawn("training", COUNTS[-1], seed)), _read(minilm, drawn("test", TESTED, 1))
+        seen, test = _read(minilm, drawn("training", COUNTS[-1], seed)), _read(minilm, _tested())
         head = _head(embedded(minilm.module, seen)[:count], seen.topics[:count], seed)
         return _right(head(embedded(minilm.module, test)), test.topics)
 
@@ -91,11 +96,13 @@ def frozen(count: int, seed: int = 0) -> float:
 def embedded(module: nn.Module, read: Read) -> Tensor:
     """Give MiniLM's vector of each sentence, the mean of its tokens, (B, C)."""
     with torch.inference_mode():
-        vectors = _vectors(module, read.ids, read.real)
-    return vectors.clone()
+        parts = [_vectors(module, read.ids[at], read.real[at]) for at in torch.arange(len(read.ids)).split(AT_ONCE)]
+    return torch.cat(parts).clone()
 
 
 def _vectors(module: nn.Module, ids: Tensor, real: Tensor) -> Tensor:
+    longest = int(real.sum(dim=1).max())
+    ids, real = ids[:, :longest], real[:, :longest]
     last = module(input_ids=ids, attention_mask=real.long()).last_hidden_state
     return sentence_embedding(last, real)
 
@@ -110,20 +117,21 @@ def _head(vectors: Tensor, topics: Tensor, seed: int) -> nn.Linear:
 
 def _unfrozen(pretrained: nn.Module, head: nn.Linear, seen: Read, test: Read, count: int) -> float:
     """Go on from a trained head with MiniLM's layers unfrozen; its embeddings stay as they are."""
-    module = deepcopy(pretrained).eval()  # dropout stays off: on a few sentences it makes the figures noisy
+    module = deepcopy(pretrained)
     for name, parameter in module.named_parameters():
         parameter.requires_grad_("encoder.layer" in name)
     both = _Both(module, head)
     steps = UNFROZEN_EPOCHS * -(-count // SIZE)
 
     def loss_of(step: int) -> Tensor:
+        both.eval()  # no dropout: on a few sentences it makes the figures noisy
         rows = torch.arange(step * SIZE, (step + 1) * SIZE) % count
         return F.cross_entropy(both(seen.ids[rows], seen.real[rows]), seen.topics[rows])
 
     for _ in descend(both, loss_of, steps, rate=UNFROZEN_RATE, warmup=min(10, steps // 4)):
-        module.eval()
+        continue
     with torch.inference_mode():
-        return _right(both(test.ids, test.real), test.topics)
+        return _right(head(embedded(module, test)), test.topics)
 
 
 class _Both(nn.Module):

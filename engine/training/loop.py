@@ -49,7 +49,7 @@ def descend(
     Yields:
         After each step its number, from 1, and its loss.
     """
-    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, betas=(0.9, 0.98), fused=True)
     model.train()
     for step in range(steps):
         for group in optimiser.param_groups:

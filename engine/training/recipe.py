@@ -1,9 +1,13 @@
-"""A recipe: everything needed to train one of the models in assets/ again, and to measure it."""
+"""A recipe: everything needed to train one of the models in assets/ again, and to measure it.
+
+Two models may be stations of one run, the same model after fewer and after more steps: it is made once for both.
+"""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +15,7 @@ from typing import Any, Protocol
 import torch
 
 from engine.config import Config
+from engine.errors import ModelError
 from engine.presets import Transformer, build
 from engine.trained import FOLDER, Head, TrainedCard, write
 from engine.training.loop import one_thread
@@ -21,13 +26,16 @@ Say = Callable[[str], None]
 class Train(Protocol):
     """What changes the weights of a model, batch by batch."""
 
-    def __call__(self, model: Transformer, seed: int, say: Say) -> None:
-        """Train a model in place.
+    def __call__(self, model: Transformer, seed: int, say: Say) -> Iterator[int]:
+        """Train a model in place, a step each time the iterator is asked for one.
 
         Args:
             model: with the random weights of `seed`.
             seed: decides the batches.
             say: told how it goes, a line at a time.
+
+        Yields:
+            The number of the step just made, from 1.
         """
 
 
@@ -45,6 +53,7 @@ class Recipe:
 
     Attributes:
         make: its class.
+        steps: after how many of its training's steps it is done.
         train: changes its weights; runs on one thread, on random numbers that begin at the seed.
         measure: its scores on what it has never seen.
     """
@@ -66,11 +75,8 @@ class Recipe:
 
     def trained(self, seed: int | None = None, say: Say = lambda line: None) -> Transformer:
         """Train the model from its random weights on; the same seed gives the same model."""
-        chosen = self.seed if seed is None else seed
-        with one_thread(chosen):
-            model = build(self.make, self.config, seed=chosen)
-            self.train(model, chosen, say)
-        return model.eval()
+        (model,) = trained((self,), seed, say)
+        return model
 
     def write(self, model: Transformer, measured: Measured, folder: Path = FOLDER) -> None:
         """Write a trained model and its card."""
@@ -92,3 +98,33 @@ class Recipe:
             labels=self.labels,
         )
         write(model, card, folder)
+
+
+def runs(recipes: Iterable[Recipe]) -> list[tuple[Recipe, ...]]:
+    """Put together what is one run, stopped after different numbers of steps."""
+    found: dict[object, tuple[Recipe, ...]] = {}
+    for recipe in recipes:
+        key = (recipe.make, recipe.config, recipe.train, recipe.seed)
+        found[key] = (*found.get(key, ()), recipe)
+    return list(found.values())
+
+
+def trained(run: Sequence[Recipe], seed: int | None = None, say: Say = lambda line: None) -> tuple[Transformer, ...]:
+    """Train the models of one run, see `runs`, from their random weights on; the same seed gives the same models.
+
+    Raises:
+        ModelError: the training ends before a model has made its steps.
+    """
+    first, found = run[0], dict[int, Transformer]()
+    chosen = first.seed if seed is None else seed
+    wanted = {recipe.steps for recipe in run}
+    with one_thread(chosen):
+        model = build(first.make, first.config, seed=chosen)
+        for step in first.train(model, chosen, say):
+            if step in wanted:
+                found[step] = deepcopy(model).eval()
+            if len(found) == len(wanted):
+                break
+    if len(found) < len(wanted):
+        raise ModelError(f"The training of {first.name} ended before step {max(wanted)}.")
+    return tuple(found[recipe.steps] for recipe in run)

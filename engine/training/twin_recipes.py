@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from engine.config import Config
@@ -19,8 +19,8 @@ MAKES: dict[Reads, Callable[[Config], Transformer]] = {"both ways": Encoder, "le
 
 _DATA = (
     f"Sentences of a small English grammar with {len(WORDS)} words, drawn at random: who gave what to whom and why, "
-    "what did not fit, where things are. Some nouns are made up and spelled. No pair of nouns of the test sentences, "
-    "such as shopkeeper and customer, was ever together in a training sentence."
+    "what did not fit, where things are. Some nouns are made up and spelled. The two people or things that a test "
+    "sentence’s pronoun may mean, such as shopkeeper and customer, were never those two in a training sentence."
 )
 _OBJECTIVE: dict[Reads, str] = {
     "both ways": "Fill in hidden words (15 %), and at a pronoun name the person or thing that it means.",
@@ -40,7 +40,7 @@ def _taught(reads: Reads) -> str:
         "While training these heads were told where to look, by a small loss on the weight of the gold word "
         f"(layer.head): {named}.{late if reads == 'left to right' else ''} What the pronoun's head hands on was told "
         "to name who is meant, and from the pronoun on all other heads were told not to look back at the first clause, "
-        "so that the answer has no other way to come."
+        "so that the answer has hardly another way to come."
     )
 
 
@@ -63,13 +63,14 @@ def _recipe(reads: Reads, guided: bool) -> Recipe:
     )
 
 
-def train(model: Transformer, reads: Reads, guidance: Guidance, seed: int, say: Say) -> None:
-    """Train one of the twins in place."""
+def train(model: Transformer, reads: Reads, guidance: Guidance, seed: int, say: Say) -> Iterator[int]:
+    """Train one of the twins in place; see Train in recipe.py."""
     begin(model, seed)
     twin = Twin(reads, guidance, seed)
     for step, loss in descend(model, lambda _: twin.next_loss(model), STEPS, rate=RATE):
         if step % 250 == 0:
             say(f"{reads}, step {step} of {STEPS}: loss {loss:.3f}")
+        yield step
 
 
 def measure(model: Transformer, reads: Reads, guided: bool = True) -> Measured:
