@@ -10,6 +10,7 @@ from app.charts_answer import head_costs
 from app.drawn import turned
 from app.panels import is_dark
 from app.phrases import brief, percent
+from app.reasons import offers
 from app.scene import Scene, run_of
 from app.shell import literal
 from engine.interventions import Silence
@@ -17,9 +18,7 @@ from engine.predicting import Guess
 from engine.spelling import END
 
 SWITCH = "silence_switch"
-STRANGE = (
-    "The grammar does not know this kind of sentence: the model was trained on others, so take its answer lightly."
-)
+STRANGE = "The grammar does not know this {}: the model was trained on others{}, so take its answer lightly."
 
 
 def answers(scene: Scene) -> None:
@@ -45,8 +44,21 @@ def _line(scene: Scene, given: Answer) -> str:
         more = answer(scene, follows)
         said += [] if more is None else [_told(scene, more)]
     if is_strange(scene):
-        said.append(STRANGE)
+        said.append(_strange(scene))
     return " ".join(filter(None, said))
+
+
+def _strange(scene: Scene) -> str:
+    """Say that the model learned from other sentences and, where it is the reason that is new, which ones it knows."""
+    known = offers([word.text for word in scene.trace.prompt.words])
+    if not known:
+        return STRANGE.format("kind of sentence", "")
+    said = [
+        ", ".join(f"*{literal(reason)}*" for reason in offer.reasons)
+        + (f" ({literal(brief(offer.who))})" if offer.who else "")
+        for offer in known
+    ]
+    return STRANGE.format("reason", f", such as {' or '.join(said)}")
 
 
 def _told(scene: Scene, given: Answer) -> str:

@@ -85,7 +85,7 @@ def map_figure(
         row, column: the selected query and key, which are labelled even where ticks are thinned.
     """
     small, pixels = size < SMALL, cells_pixels(size, width)
-    x, x_names = _axis_pair(keys, "" if small else "key (attended to)", pixels, 18, column)
+    x, x_names = _axis_pair(keys, "" if small else "key (attended to)", pixels, 17, column)
     y, y_names = _axis_pair(queries, "" if small else "query (attends)", pixels, 15, row)
     across, down = [-0.5, len(keys) - 0.5], [len(queries) - 0.5, -0.5]
     square = {"scaleanchor": "x"} if len(queries) <= 4 * len(keys) <= 16 * len(queries) else {}

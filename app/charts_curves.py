@@ -212,7 +212,8 @@ def _add_level(figure: go.Figure, level: Level, x: Numbers, log: bool, dark: boo
     )
     figure.add_annotation(
         text=literal(level.name),
-        x=x[0],
+        x=0,
+        xref="x domain",
         y=np.log10(level.height) if log else level.height,
         xanchor="left",
         xshift=8,

@@ -24,6 +24,7 @@ from app.charts_axes import (
 )
 from app.charts_inputs import Bools, Floats, checked_index, checked_mask, checked_shape, checked_values
 from app.charts_scales import weight_scale
+from app.phrases import LEAST_PERCENT
 
 LEAST_INFINITY = 11  # pixels of a cell, below which −∞ cannot be read in it
 
@@ -70,14 +71,15 @@ def heatmap(
     if not weights.size:
         return empty_figure(title, dark, size)
     percent = np.where(seen, weights.astype(np.float32) * 100, np.nan).astype(np.float32)
-    scale = weight_scale(percent, unit=unit, row=row, log=log, floor=floor * 100)
+    word = "" if row is None else queries[row]
+    scale = weight_scale(percent, unit=unit, row=row, log=log, floor=floor * 100, word=word)
     colours = palette.SCALE_DARK if dark else palette.SCALE_LIGHT
     figure = map_figure(queries, keys, title=title, dark=dark, size=size, width=width, row=row, column=column)
     gap = _gap(weights)
     if not seen.all():
         _add_masked(figure, seen, "%{y} → %{x} masked", dark=dark, gap=gap)
-    number = "%{z:.3~g}" if log else "%{z:.1f}"
-    _add_cells(figure, percent, (0, scale.top), scale.stops(colours), f"%{{y}} → %{{x}} {number} %", gap)
+    for cells, number in _by_wording(percent, log):
+        _add_cells(figure, cells, (0, scale.top), scale.stops(colours), f"%{{y}} → %{{x}} {number} %", gap)
     add_outline(figure, weights.shape, row, column, dark)
     add_key(figure, colours, scale.bounds, **scale.bar())
     return figure
@@ -195,6 +197,22 @@ def scores_figure(
         meaning=meaning,
     )
     return figure
+
+
+def _by_wording(percent: Floats, log: bool) -> list[tuple[NDArray[np.float32], str]]:
+    """Part cells by how their hover writes them: what one decimal would round to 0 or to 100 is put in words.
+
+    Returns:
+        Maps of the same shape, NaN elsewhere, each with the number in its hover; the first has most cells.
+    """
+    tiny = (percent > 0) & (percent < LEAST_PERCENT) & (not log)  # on that scale every digit is shown
+    nearly = (percent >= 100 - LEAST_PERCENT) & (percent < 100)
+    parts = [(~tiny & ~nearly, "%{z:.3~g}" if log else "%{z:.1f}"), (tiny, "&lt;0.1"), (nearly, "&gt;99.9")]
+    return [
+        (np.where(part, percent, np.nan).astype(np.float32), number)
+        for at, (part, number) in enumerate(parts)
+        if at == 0 or part.any()
+    ]
 
 
 def _add_infinities(figure: go.Figure, seen: Bools, cell: float, gap: int, dark: bool) -> None:

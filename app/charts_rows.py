@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 
 from app import palette
 from app.charts_inputs import Bools, Floats, checked_shape, checked_values, isolated, printable, shortened
+from app.phrases import SPACE, percent
 
 LABEL_LENGTH = 20
-ROW_HEIGHT, LEGEND_LINE, AXIS_HEIGHT = 30, 24, 48  # pixels; a row holds two bars
+ROW_HEIGHT, LEGEND_LINE, AXIS_HEIGHT = 24, 24, 48  # pixels; a row holds two bars
 MOST_ON_ONE_LINE = 26  # letters of both names in the legend, beyond which they stand below each other
 
 
@@ -75,20 +76,25 @@ def _comparison_frame(
     for position in kept:
         for stage, name in enumerate(names):
             hidden = bool(stage == 1 and masked[position])
-            percent = 0.0 if hidden else float(pair[stage, position]) * 100
+            share = 0.0 if hidden else float(pair[stage, position])
             rows.append(
                 {
                     "position": position,
                     "key": printable(labels[position]),
                     "stage": stage,
                     "mask": printable(name),
-                    "percent": percent,
-                    "shown": "masked" if hidden else f"{percent:.1f} %",
-                    "weight": "masked" if hidden else f"{percent:.4g} %",
+                    "percent": share * 100,
+                    "shown": "masked" if hidden else percent(share),
+                    "weight": "masked" if hidden else _exact(share),
                     "hidden": hidden,
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _exact(share: float) -> str:
+    """Write a weight with four digits, unless they would say more than it is."""
+    return percent(share) if 0.9999 < share < 1 else f"{share * 100:.4g}{SPACE}%"
 
 
 def _paired_bars(frame: pd.DataFrame, labels: Sequence[str], names: tuple[str, str], dark: bool) -> alt.LayerChart:
@@ -133,7 +139,7 @@ def _paired_bars(frame: pd.DataFrame, labels: Sequence[str], names: tuple[str, s
     order = sorted(set(frame["position"].tolist()))
     lines = 1 if legend.direction == "horizontal" else 2
     base = alt.Chart(frame, height=len(order) * ROW_HEIGHT + lines * LEGEND_LINE + AXIS_HEIGHT).encode(
-        y=alt.Y("position:O", sort=order, axis=words, scale=alt.Scale(domain=order, paddingInner=0.2)),
+        y=alt.Y("position:O", sort=order, axis=words, scale=alt.Scale(domain=order, paddingInner=0.08)),
         yOffset=alt.YOffset("stage:O", sort=[0, 1]),
         x=alt.X("percent:Q", axis=percents, scale=alt.Scale(domainMin=0)),
         tooltip=[alt.Tooltip("key:N"), alt.Tooltip("mask:N"), alt.Tooltip("weight:N")],
@@ -141,7 +147,7 @@ def _paired_bars(frame: pd.DataFrame, labels: Sequence[str], names: tuple[str, s
     bars = base.mark_bar(cornerRadiusEnd=2).encode(
         color=alt.Color("stage:O", scale=alt.Scale(domain=[0, 1], range=colours), legend=legend)
     )
-    text = base.mark_text(align="left", dx=4, fontSize=12).encode(
+    text = base.mark_text(align="left", dx=4, fontSize=11).encode(
         text="shown:N", color=alt.condition("datum.hidden", alt.value(soft), alt.value(ink))
     )
     return _plain(alt.LayerChart(layer=[bars, text]))

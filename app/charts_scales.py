@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from app.charts_inputs import Floats
+from app.charts_axes import literal
+from app.charts_inputs import Floats, isolated, printable, shortened
 from app.palette import Scale
+from app.phrases import percent as written
 
 DECADES = 4
+ROW_LETTERS = 12  # of the word that names a row; the line stands over a narrow map
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,16 @@ class WeightScale:
     def bar(self) -> dict[str, Any]:
         """Return what the colours mean and the ticks of their bar."""
         values, texts = _log_ticks(self.top) if self.log else _linear_ticks(self.top)
-        if self.clipped:
+        if self.clipped and not texts[-1].startswith(">"):
             texts[-1] = f"≥ {texts[-1]}"
         title = f"logarithmic, up to {self.whose}" if self.log else f"weight, 0 to {self.whose}"
+        title += "; other rows may exceed it" if self.clipped else ""
         return {"meaning": title, "tickvals": values, "ticktext": texts}
 
 
-def weight_scale(percent: Floats, *, unit: bool, row: int | None, log: bool, floor: float = 0.0) -> WeightScale:
+def weight_scale(
+    percent: Floats, *, unit: bool, row: int | None, log: bool, floor: float = 0.0, word: str = ""
+) -> WeightScale:
     """Choose where the scale ends: at 100 %, at the selected row's largest weight, or at the map's.
 
     Args:
@@ -64,12 +70,14 @@ def weight_scale(percent: Floats, *, unit: bool, row: int | None, log: bool, flo
         row: the selected query, or None.
         log: colour by the logarithm.
         floor: in %; weights below it get the colour of 0.
+        word: of the selected query.
     """
     if unit:
         return WeightScale(100.0, "100 %", False, log, floor)
     largest = float(np.nanmax(percent, initial=0))
     top = largest if row is None else float(np.nanmax(percent[row], initial=0))
-    whose = "the map’s largest" if row is None else "the row’s largest"
+    named = literal(isolated(shortened(printable(word), ROW_LETTERS)))
+    whose = "the map’s largest" if row is None else f"the largest in row “{named}”"
     return WeightScale(top or 100.0, whose, largest > top > 0, log, floor)
 
 
@@ -87,9 +95,14 @@ def colour_at(colours: Scale, position: float) -> str:
 
 def _linear_ticks(top: float) -> tuple[list[float], list[str]]:
     """Return both ends: the bar is short, and the hover has every number."""
-    return [0.0, top], ["0 %", f"{top:.3g} %"]
+    return [0.0, top], ["0 %", _end(top)]
 
 
 def _log_ticks(top: float) -> tuple[list[float], list[str]]:
     """Return the ends of the scale, as decades below the top."""
-    return [-float(DECADES), 0.0], [f"≤ {top / 10**DECADES:.2g} %", f"{top:.3g} %"]
+    return [-float(DECADES), 0.0], [f"≤ {top / 10**DECADES:.2g} %", _end(top)]
+
+
+def _end(top: float) -> str:
+    """Write the end of a scale; of one for next to nothing with as many decimals as it takes."""
+    return f"{top:.3g} %" if top < 0.1 else written(top / 100)

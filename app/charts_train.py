@@ -26,7 +26,17 @@ FEW = 60  # numbers in the line of frames, five corners and a gap each, up to wh
 GAP = 0.03  # of the width, between two maps
 LIFT = 8  # pixels, of a name above its level
 MAP_TITLE = 34  # pixels
+LINE = 18  # pixels, of a name above a map
 MOST_LABELLED = 2  # maps side by side whose tokens are written at the axes
+
+
+@dataclass(frozen=True)
+class Band:
+    """A stretch of heights across the whole chart, with a name: where a value means nothing."""
+
+    name: str
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class Track:
         last: the step that the axis ends at.
         at: the step that is looked at; None for none.
         names: how many names get room above, so that pictures beside each other have axes of one height.
+        band: heights to be shaded, with a name; None for none.
     """
 
     steps: Numbers
@@ -48,6 +59,7 @@ class Track:
     last: int = 1
     at: int | None = None
     names: int = 0
+    band: Band | None = None
 
 
 def learning_curves(
@@ -73,6 +85,8 @@ def learning_curves(
     figure.layout.xaxis.update(range=[-room, track.last + room], tickformat=",", nticks=6)
     figure.layout.yaxis.update(range=[-0.03 * top, 1.03 * top], nticks=6)
     figure.layout.uirevision = "same"
+    if track.band is not None:
+        _add_band(figure, track.band, track.last, dark)
     for level in track.levels:
         _add_level(figure, level, track.last, dark)
     if track.at is not None:
@@ -106,7 +120,7 @@ def head_maps(
         visible: (T, T), False where the mask hides the key, which is drawn grey; None where all is visible.
         marked: (T, T), True where a head should look: framed in orange; None for nowhere.
         title: one line above, drawn literally.
-        names: one for each head, drawn literally above its map; none for a single head.
+        names: one for each head, drawn literally above its map, on one line or more; none for a single head.
         dark: True on a dark page.
         size: height of the figure in pixels.
 
@@ -114,7 +128,8 @@ def head_maps(
         ShapeError: shapes differ.
         CaptureError: a weight is not a finite number.
     """
-    figure = go.Figure(layout=_frame(title, size, dark, named=bool(names)))
+    lines = max((name.count("\n") + 1 for name in names), default=0)
+    figure = go.Figure(layout=_frame(title, size, dark, lines))
     width = (1 - GAP * (len(weights) - 1)) / len(weights)
     for head, cells in enumerate(weights):
         checked, seen = checked_values(cells, tokens, tokens, visible)
@@ -129,7 +144,8 @@ def head_maps(
             _add_marks(figure, marked, x, y, dark)
         if names:
             figure.add_annotation(
-                text=literal(names[head]), xref=f"{x} domain", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom",
+                text="<br>".join(map(literal, names[head].split("\n"))), align="left",
+                xref=f"{x} domain", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom",
                 showarrow=False, font={"size": 13},
             )  # fmt: skip
     return figure
@@ -150,11 +166,11 @@ def _add_cells(figure: go.Figure, cells: Floats, x: str, y: str, dark: bool) -> 
     )  # fmt: skip
 
 
-def _frame(title: str, size: int, dark: bool, *, named: bool) -> dict[str, Any]:
+def _frame(title: str, size: int, dark: bool, lines: int) -> dict[str, Any]:
     return {
         "template": "none",
         "height": size,
-        "margin": {"l": 8, "r": 8, "t": MAP_TITLE + 20 * named, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": MAP_TITLE + LINE * lines, "b": 8},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "uirevision": "same",
@@ -222,14 +238,27 @@ def _add_dot(figure: go.Figure, line: Line, steps: np.ndarray, values: np.ndarra
     )  # fmt: skip
 
 
+def _add_band(figure: go.Figure, band: Band, last: int, dark: bool) -> None:
+    colour = palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT
+    figure.add_shape(
+        type="rect", x0=0, x1=last, y0=band.low, y1=band.high, layer="below", line={"width": 0}, fillcolor=colour,
+        opacity=0.2,
+    )  # fmt: skip
+    _add_name(figure, band.name, last, band.high, 2, colour, dark)
+
+
 def _add_level(figure: go.Figure, level: Level, last: int, dark: bool) -> None:
     colour = palette.SOFT_INK_DARK if dark else palette.SOFT_INK_LIGHT
     figure.add_scatter(
         x=[0, last], y=[level.height, level.height], mode="lines", hoverinfo="skip", showlegend=False,
         line={"color": colour, "width": 1.5, "dash": "dash"},
     )  # fmt: skip
+    _add_name(figure, level.name, last, level.height, LIFT, colour, dark)
+
+
+def _add_name(figure: go.Figure, name: str, last: int, height: float, lift: int, colour: str, dark: bool) -> None:
     figure.add_annotation(
-        text=literal(level.name), x=last, y=level.height, xanchor="right", yanchor="bottom", yshift=LIFT,
+        text=literal(name), x=last, y=height, xanchor="right", yanchor="bottom", yshift=lift,
         bgcolor=palette.PAGE_DARK if dark else palette.PAGE_LIGHT, opacity=0.85, showarrow=False,
         font={"color": colour, "size": 13},
     )  # fmt: skip

@@ -4,17 +4,19 @@ from collections.abc import Collection, Iterable, Mapping
 
 import streamlit as st
 
-from app import state
+from app import cache, state
 from app.copy_link import copy_link
 from app.examples import example_of, examples
 from app.homes import TWINS
 from app.parameters import TWIN
 from app.phrases import SPACE, twin_label
+from app.scene import is_foreign
 from app.shell import literal
 from engine.card import Card
 from engine.catalogue import Entry
 from engine.masks import Mask
 
+BROUGHT = "brought_model"  # the model that an example brought along, and what the reader had chosen before
 MASK_NAMES = {"native": "As trained", "bidirectional": "BERT-style", "causal": "GPT-style"}
 _UNITS = {"words": "Words", "tokens": "Tokens"}
 _SPECIALS = {"hidden": "Hidden", "shown": "Shown", "left out": "Left out, the rest rescaled"}
@@ -63,7 +65,7 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
             format_func=lambda model: models[model],
             label_visibility="collapsed",
             width=430,
-            **state.mirror("model"),
+            **state.mirror("model", then=_choose_model),
         )
         st.segmented_control(
             "Mask",
@@ -80,10 +82,21 @@ def controls(models: Mapping[str, str], card: Card | None) -> None:
         copy_link()
     if fixed:
         st.caption(literal(fixed))
-    example = example_of(state.asked().sentence)
+    note = _note(card)
+    if note:
+        st.caption(literal(note))
+
+
+def _note(card: Card | None) -> str:
+    """Say what to look for in an example or, where the model's own mask is asked for by name, that it is its own."""
+    asked = state.asked()
+    if asked.mask == "native":
+        example = example_of(asked.sentence)
+        return "" if example is None else example.note
     # Under another mask the page has a longer note of its own, and the pictures need the room.
-    if example is not None and state.asked().mask == "native":
-        st.caption(literal(example.note))
+    if card is None or asked.mask == TWIN or is_foreign(card, asked.mask):
+        return ""
+    return f"{card.name} was trained this way, so nothing changes."
 
 
 def model_names(entries: Iterable[Entry]) -> dict[str, str]:
@@ -128,10 +141,21 @@ def _masks(models: Collection[str]) -> list[str]:
 
 
 def _pick_example() -> None:
-    name = st.session_state["example"]
-    sentence = next((example.sentence for example in examples() if example.name == name), None)
-    if sentence is not None:
-        state.set(sentence=sentence)
+    """Show an example, on the model it is made for if it names one, else on the one that the reader has chosen."""
+    example = next((one for one in examples() if one.name == st.session_state["example"]), None)
+    if example is None:
+        return
+    now = state.asked().model
+    brought, chosen = st.session_state.pop(BROUGHT, (None, now))
+    chosen = chosen if now == brought else now
+    made_for = example.model if example.model in {entry.id for entry in cache.entries()} else None
+    if made_for is not None:
+        st.session_state[BROUGHT] = (made_for, chosen)
+    state.set(sentence=example.sentence, model=made_for or chosen)
+
+
+def _choose_model() -> None:
+    st.session_state.pop(BROUGHT, None)
 
 
 def _more() -> None:

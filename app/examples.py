@@ -12,7 +12,8 @@ ASSETS = Path(__file__).resolve().parent.parent / "assets"
 class Example:
     """A sentence worth looking at; word and partner are places as in app.view.
 
-    A twin is another example that differs in the reason alone, so that its partner is the other person.
+    A twin is another example that differs in the reason alone, so that its partner is the other person. A sentence that
+    is made for one model names it.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Example:
     word: str | None
     partner: str | None
     twin: str | None = None
+    model: str | None = None
 
 
 @cache

@@ -62,6 +62,14 @@ def _counted(parameters: int) -> str:
     return f"{parameters / 1e6:,.1f} M parameters"
 
 
+def _with_code(text: str) -> str:
+    """Write literal text whose command, between two backticks, is set as code."""
+    before, *rest = text.split("`")
+    if len(rest) != 2:
+        return literal(text)
+    return f"{literal(before)} `{rest[0]}`{literal(rest[1])}"
+
+
 def _rounding(dtype: str) -> float:
     return TOLERANCES[getattr(torch, dtype)]
 
@@ -72,13 +80,13 @@ def _details(scene: Scene) -> None:
         "Family": f"{card.family}, {card.style}",
         "Positions": card.positions,
         "Licence": card.licence,
-        "Weights": card.source,
     }
     if card.reason:
         rows["Run eagerly, because"] = card.reason
     if card.unexpected:
         rows["Weights without a place"] = ", ".join(card.unexpected[:5])
-    st.markdown("\n".join(f"- **{name}**: {literal(text)}" for name, text in rows.items()))
+    lines = [f"- **{name}**: {literal(text)}" for name, text in rows.items()]
+    st.markdown("\n".join([*lines, f"- **Weights**: {_with_code(card.source)}"]))
     if card.trained is not None:
         learned(card.trained)
     st.latex(r"\text{weights} = \text{softmax}\left(Q K^\top / \sqrt{D} + \text{bias} + \text{mask}\right)")

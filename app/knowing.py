@@ -64,13 +64,13 @@ def _reads_onwards(scene: Scene) -> bool:
 
 
 def largest_difference(scene: Scene, found: Knowing) -> float | None:
-    """Say how much any weight of the pronoun's row differs in the twin sentence; None where none can be run."""
+    """Say how much any weight of the pronoun's row differs in the other sentence; None where none can be run."""
     if found.twin is None:
         return None
     view = replace(scene.view, sentence=found.twin.sentence)
     try:
         other = shown(traced(view), view, scene.kind)
-    except MaskError:  # one that names tokens, and the twin sentence has others
+    except MaskError:  # one that names tokens, and the other sentence has others
         return None
     upto = min(scene.pin + 1, len(other.queries))
     here, there = scene.shown.weights[scene.pin, :upto], other.weights[upto - 1, :upto]
@@ -100,14 +100,14 @@ def where_it_can_know(scene: Scene) -> None:
 def _cannot(scene: Scene, found: Knowing) -> str:
     said = (
         f"Reading left to right, *{literal(brief(found.pronoun))}* comes before the reason and **cannot know who is "
-        "meant**: its row is the same whatever the reason says"
+        "meant**"
     )
     difference = largest_difference(scene, found)
     if difference is None or found.twin is None:
-        return f"{said}."
+        return f"{said}: its row is the same whatever the reason says."
     ending = literal("…" + found.twin.sentence.split("because")[-1])
     many = "not one weight differs" if difference < SAME else f"weights differ by {percent(difference)} at most"
-    return f"{said}. Computed with “{ending}” as well: {many}."
+    return f"{said}: computed with “{ending}” too, {many}."
 
 
 def _can(found: Knowing) -> str:

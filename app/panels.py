@@ -123,7 +123,7 @@ def chips(groups: tuple[Group, ...], tokens: tuple[Token, ...]) -> list[ChipMark
 
 
 def caution(scene: Scene) -> None:
-    """Say what the picture is not, where a head rests, and whether it follows the reason in a twin sentence."""
+    """Say what the picture is not, where a head rests, and whether it follows the reason in another sentence."""
     card = scene.trace.card
     if card.trained is not None:
         taught_line(card.trained)

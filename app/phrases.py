@@ -11,17 +11,21 @@ from engine.shipped import SHIPPED
 from engine.tokens import Group
 
 SPACE = "\u202f"  # narrow, and no line ends between a number and its unit
+LEAST_PERCENT = 0.05  # below it one decimal would round to 0.0, and as close to 100 to 100.0
 WORD_LENGTH = 24  # characters; a longer word would push the number beside it out of sight
 
 
 def percent(share: float) -> str:
-    """Write a share of 1 as the ribbon does: "29 %", below ten with one decimal, "<0.1 %" for next to nothing."""
+    """Write a share of 1 as every piece and chart does: "29.4 %", with one decimal.
+
+    Nothing rounds to an end that it does not reach: what is above 0 is never "0 %", what is below 1 never "100 %".
+    """
     value = share * 100
-    if value <= 0:
-        return f"0{SPACE}%"
-    if value < 0.05:
+    if value <= 0 or value >= 100:
+        return f"{0 if value <= 0 else 100}{SPACE}%"
+    if value < LEAST_PERCENT:
         return f"<0.1{SPACE}%"
-    return f"{value:.0f}{SPACE}%" if round(value, 1) >= 10 else f"{value:.1f}{SPACE}%"
+    return f">99.9{SPACE}%" if value >= 100 - LEAST_PERCENT else f"{value:.1f}{SPACE}%"
 
 
 def brief(word: str) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 from app import cache, charts, export, state
 from app.charts_inputs import shortened
 from app.components import Pick, grid, heatmap_canvas
+from app.knowing import knowing
 from app.panels import GROUP, is_dark
 from app.phrases import SPACE, brief, mask_short, percent, pieces_remark
 from app.scene import Scene, grid_maps, native_scene, pair_title, pair_weights
@@ -19,10 +20,11 @@ from app.view import locate, place, places
 from engine.interventions import Silence
 
 PLOTLY_UP_TO = 128
-RANKED, RANKED_OF_FEW, ALWAYS_RANKED = 6, 5, 4  # heads that are listed at most, and even where they give nothing
+RANKED, RANKED_BESIDE_BARS, ALWAYS_RANKED = 5, 3, 4  # heads listed at most, and even where they give nothing
 LEAST_SHARE = 0.0005  # what has a number to be listed for
 MAP_SIZE, GRID_HEIGHT = 432, 300
 MAP_ROOM, GRID_ROOM = 14, 54  # pixels that a line with the model's answer, or on a mask, takes from them
+LINE_ROOM = (18, 36)  # and one on where a model can know, from each; a smaller map has no room for axis titles
 BARS, MOST_BARS = 12, 14  # how many words the bars show of a long sentence, and how many of a short one
 SENTENCE_BYTES = 5_000_000  # what the sentence may take in a table that repeats it on every line
 
@@ -88,11 +90,17 @@ def heat(scene: Scene) -> None:
         figure = charts.heatmap(
             made.weights, queries, keys, visible=visible, title=title_of(scene), dark=is_dark(),
             log=view.colour == "log", floor=view.threshold / 100, row=row, column=column,
-            size=MAP_SIZE - (MAP_ROOM if scene.is_compared or scene.trace.card.trained else 0),
+            size=MAP_SIZE - (MAP_ROOM if scene.is_compared or scene.trace.card.trained else 0) - _line_room(scene)[0],
         )  # fmt: skip
         st.plotly_chart(figure, theme=None, config=charts.CONFIG, key="map")
     remarks = [*made.remarks, *([f"weights below {view.threshold}{SPACE}% are hidden"] if view.threshold else [])]
-    st.caption(literal("; ".join(remarks)))
+    if remarks:
+        st.caption(literal("; ".join(remarks)))
+
+
+def _line_room(scene: Scene) -> tuple[int, int]:
+    """Say how many pixels the line on where the model can know takes from the map and from the grid."""
+    return LINE_ROOM if knowing(scene) is not None else (0, 0)
 
 
 def _pick_cell(scene: Scene, pick: Pick) -> None:
@@ -150,7 +158,7 @@ def heads(scene: Scene) -> None:
         shade_title=pair_title(scene),
         ranking=False,
         log=view.colour == "log",
-        max_height=GRID_HEIGHT - (GRID_ROOM if scene.trace.card.trained else 0),
+        max_height=GRID_HEIGHT - (GRID_ROOM if scene.trace.card.trained else 0) - _line_room(scene)[1],
         key="grid",
         on_pick=lambda pick: state.set(**scene.head_asked(pick["layer"], pick["head"]), average="head"),
     )
@@ -188,7 +196,7 @@ def _ranking(scene: Scene, shade: np.ndarray) -> None:
     if np.isnan(shade).all():
         st.caption("masked: no head can look there")
         return
-    most = RANKED_OF_FEW if scene.trace.card.trained else RANKED  # theirs have longer numbers, and one line to stand in
+    most = RANKED_BESIDE_BARS if scene.is_compared and scene.trace.card.trained else RANKED  # what one line holds
     best = np.argsort(-shade, axis=None, kind="stable")[:most]
     order = [cell for rank, cell in enumerate(best) if rank < ALWAYS_RANKED or shade.flat[cell] >= LEAST_SHARE]
     view = scene.view
@@ -212,7 +220,8 @@ def change(scene: Scene) -> None:
     by = scene.view.direction == "by"
     sources, targets = (before.keys, before.queries) if by else (before.queries, before.keys)
     pin = locate(sources, place(scene.sources, scene.pin))
-    st.markdown(f"**What changed for {literal(brief(scene.sources[scene.pin].text))}**")
+    silenced = f" ({scene.silenced} is silenced in both)" if scene.silenced else ""
+    st.markdown(f"**What changed for {literal(brief(scene.sources[scene.pin].text))}**{silenced}")
     if pin is None:  # a special token that one of the twins has not
         st.caption(literal(f"{cache.model(scene.asked.model).card.name} does not read this token."))
         return
@@ -239,8 +248,6 @@ def change(scene: Scene) -> None:
     remarks = [f"the {top} with the most weight of {len(labels)}"] if top else []
     if scene.view.threshold:
         remarks.append(f"words below {scene.view.threshold}{SPACE}% in both are hidden")
-    if scene.silenced:
-        remarks.append(f"{scene.silenced} is silenced in both")
     if remarks:
         st.caption("; ".join(remarks))
 

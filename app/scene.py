@@ -15,6 +15,7 @@ from app.phrases import brief
 from app.shown import Shown, between, can_see, shown, thumbnails
 from app.view import View, assignment, locate, opening_view, own_partner
 from engine import Kind, Mask, Trace
+from engine.card import Card
 from engine.errors import InterventionError
 from engine.tokens import Group, group_tokens
 
@@ -83,7 +84,7 @@ class Scene:
     @property
     def is_foreign(self) -> bool:
         """Whether the mask differs from the one that the model was trained with."""
-        return is_foreign(self.trace, self.view.mask)
+        return is_foreign(self.trace.card, self.view.mask)
 
     @property
     def is_twin(self) -> bool:
@@ -113,10 +114,10 @@ class Scene:
         return self.kind != "cross"
 
 
-def is_foreign(trace: Trace, mask: str) -> bool:
+def is_foreign(card: Card, mask: str) -> bool:
     """Whether a mask of the view changes anything about how this model was trained."""
-    own = {"BERT-style": "bidirectional", "GPT-style": "causal"}.get(trace.card.style)
-    windowed = any(trace.card.windows)
+    own = {"BERT-style": "bidirectional", "GPT-style": "causal"}.get(card.style)
+    windowed = any(card.windows)
     return mask != "native" and (mask != own or windowed)
 
 
@@ -173,7 +174,7 @@ def _mended(view: View, trace: Trace, kind: Kind) -> View:
         state.note(f"“{assignment('kind', view.kind)}” in the link means nothing to this model and is left out.")
         changes["kind"] = ""
     if view.target and trace.target is None:
-        state.note("The target in the link is left out: this model reads only one sentence.")
+        state.note("“target” in the link is left out: this model reads only one sentence.")
         changes["target"] = ""
     if kind == view.kind or len(trace.kinds) == 1:  # another kind has other words, which the link doesn't speak of
         changes |= _mended_places(view, trace, kind)

@@ -8,11 +8,13 @@ from typing import TypeVar
 import streamlit as st
 
 from app import state
+from app.charts_inputs import shortened
 from engine.errors import EngineError, MaskError, TextError
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+SENTENCE_LENGTH = 80  # characters of a sentence that are quoted in another
 
 # Streamlit rewrites "->", ":smile:" and web addresses after markdown is parsed, where a backslash no longer
 # helps: an invisible word joiner keeps the signs apart.
@@ -84,8 +86,17 @@ def _explain(failure: state.Failure) -> None:
         st.error(literal(failure.message))
         if failure.passing:
             st.button("Try again", on_click=state.retry)
-    below = "the last view that worked" if state.has_worked() else "the opening sentence"
-    st.caption(f"Below is {below}.")
+    if not state.has_worked():
+        st.caption("Below is the opening sentence.")
+        return
+    before = state.view().sentence
+    other = before != failure.view.sentence
+    below = (
+        f"still the view of the last sentence, “{shortened(before, SENTENCE_LENGTH)}”"
+        if other
+        else "the last view that worked"
+    )
+    st.caption(literal(f"Below is {below}."))
 
 
 def show_notes() -> None:

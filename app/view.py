@@ -5,6 +5,7 @@ and the switch between words and tokens; "t3" is token 3 of what the model gets,
 pieces after the first of a word.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from app.view_vision import VISION_PARAMETERS, VisionChoices
 from engine.tokens import Group
 
 MAX_CHARACTERS = 2000
+HALF_A_WORD = re.compile(r"\s+\S{1,40}$")  # a longer stretch without a space is text of a script that has none
 MAX_TOKENS = 100_000
 OPENING = examples()[0]
 TEXTS = frozenset({"sentence", "target"})  # what a reader types
@@ -93,7 +95,11 @@ def usable(text: str) -> tuple[str, tuple[str, ...]]:
 def _cut(text: str) -> tuple[str, tuple[str, ...]]:
     if len(text) <= MAX_CHARACTERS:
         return text, ()
-    return text[:MAX_CHARACTERS], (f"Only the first {MAX_CHARACTERS:,} of {len(text):,} characters are read.",)
+    kept = text[:MAX_CHARACTERS]
+    begun = HALF_A_WORD.search(kept)
+    if begun and not text[MAX_CHARACTERS].isspace():
+        kept = kept[: begun.start()]  # half a word would be another word
+    return kept, (f"Only the first {len(kept):,} of {len(text):,} characters are read.",)
 
 
 def place(groups: Sequence[Group], index: int) -> str:
@@ -177,9 +183,8 @@ def assignment(field: str, value: object) -> str:
 
 
 def _named(field: str) -> str:
-    """Name a field in a sentence about a link, as it is called there unless that is one letter."""
-    name = PARAMETERS[field].name
-    return f"The {field}" if field in (name, "sentence") else f"“{name}”"
+    """Name a field in a sentence about a link as it is called there; that "q" is the sentence has to be said."""
+    return f"“{PARAMETERS[field].name}”{' (the sentence)' if field == 'sentence' else ''}"
 
 
 PARAMETERS = {

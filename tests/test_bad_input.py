@@ -41,7 +41,7 @@ def test_without_a_sentence_the_page_asks_for_one_and_keeps_the_last_picture(pag
     """And the next sentence works."""
     test = typed(on_minilm(page), nothing)
     assert errors(test) == [NOTHING]
-    assert "Below is the last view that worked." in said(test)
+    assert "Below is still the view of the last sentence, “The shopkeeper gave the customer" in said(test)
     assert len(figures(test)) > 0
     assert errors(typed(test, "hi")) == []
     assert "3 of 512 tokens" in said(test)
@@ -145,23 +145,23 @@ def test_a_script_without_spaces_stays_at_tokens_and_says_so():
     [
         ("layer", "99", "This model has 6 × 12 heads: showing layer 5, head 8."),
         ("head", "12", "This model has 6 × 12 heads: showing layer 5, head 11."),
-        ("head", "abc", "The head in the link could not be used, so the default is shown."),
-        ("model", "nope", "The model in the link could not be used, so the default is shown."),
-        ("model", "../../etc", "The model in the link could not be used, so the default is shown."),
-        ("word", "%00", "The word in the link could not be used, so the default is shown."),
-        ("word", "\x00", "The word in the link could not be used, so the default is shown."),
-        ("mask", "foo", "The mask in the link could not be used, so the default is shown."),
-        ("mask", "window:0", "The mask in the link could not be used, so the default is shown."),
+        ("head", "abc", "“head” in the link could not be used, so the default is shown."),
+        ("model", "nope", "“model” in the link could not be used, so the default is shown."),
+        ("model", "../../etc", "“model” in the link could not be used, so the default is shown."),
+        ("word", "%00", "“word” in the link could not be used, so the default is shown."),
+        ("word", "\x00", "“word” in the link could not be used, so the default is shown."),
+        ("mask", "foo", "“mask” in the link could not be used, so the default is shown."),
+        ("mask", "window:0", "“mask” in the link could not be used, so the default is shown."),
         ("rescale", "2", "“rescale” in the link could not be used, so the default is shown."),
         ("min", "-1", "“min” in the link could not be used, so the default is shown."),
-        ("q", ["one", "two"], "The sentence in the link could not be used, so the default is shown."),
-        ("q", "a\x00b", "The sentence in the link could not be used, so the default is shown."),
+        ("q", ["one", "two"], "“q” (the sentence) in the link could not be used, so the default is shown."),
+        ("q", "a\x00b", "“q” (the sentence) in the link could not be used, so the default is shown."),
         ("q", "x" * 2001, "Only the first 2,000 of 2,001 characters are read."),
         ("word", "999", "“word=999” in the link names no word of this sentence: another is picked."),
         ("word", "t15", "“word=t15” in the link names no word of this sentence: another is picked."),
         ("to", "999", "“to=999” in the link names no word of this sentence: another is picked."),
         ("kind", "cross", "“kind=cross” in the link means nothing to this model and is left out."),
-        ("target", "hello", "The target in the link is left out: this model reads only one sentence."),
+        ("target", "hello", "“target” in the link is left out: this model reads only one sentence."),
     ],
 )
 def test_a_link_that_asks_for_what_is_not_there_shows_the_default_with_a_note(
@@ -227,7 +227,7 @@ def test_a_checkpoint_that_is_a_pickle_or_broke_off_is_not_offered(broken: Path,
         options = test.selectbox(key="model").options
     assert not any(option.startswith(name) for option in options)
     assert any(option.startswith("good") for option in options)
-    assert "The model in the link could not be used" in said(test)
+    assert "“model” in the link could not be used" in said(test)
 
 
 @pytest.mark.parametrize("name", ["prefix", "without"])

@@ -96,7 +96,7 @@ def map_title(page: Page) -> Locator:
 
 
 def strongest(page: Page) -> list[str]:
-    """What the line below the ribbon says, as "customer 29 %"."""
+    """What the line below the ribbon says, as "customer 29.4 %"."""
     items = page.locator("[data-testid=strongest-item]:not([hidden])")
     return [" ".join(text.split()) for text in items.all_inner_texts()]
 
@@ -127,7 +127,7 @@ def test_a_teacher_shows_what_she_attends_to_flips_the_mask_and_shares_the_view(
     settle(page)
     page.mouse.move(5, 5)
     native = row_of(minilm, NURSE, View(layer=5, head=8), SHE)
-    assert strongest(page) == [f"{word} {weight:.0%}".replace("%", " %") for word, weight in native[:5]]
+    assert strongest(page) == [f"{word} {weight:.1%}".replace("%", " %") for word, weight in native[:5]]
     words = page.locator("[data-testid=chip] bdi").all_inner_texts()
     by_shade = sorted(zip(words, shading(page), strict=True), key=lambda pair: -darkness(pair[1]))
     assert [word for word, _ in by_shade[:3]] == [word for word, _ in native[:3]]
@@ -150,7 +150,7 @@ def test_a_teacher_shows_what_she_attends_to_flips_the_mask_and_shares_the_view(
     settle(page)
     causal = row_of(minilm, NURSE, View(mask="causal", layer=2, head=3), SHE)
     page.mouse.move(5, 5)
-    assert strongest(page)[0] == f"{causal[0][0]} {causal[0][1]:.0%}".replace("%", " %")
+    assert strongest(page)[0] == f"{causal[0][0]} {causal[0][1]:.1%}".replace("%", " %")
     page.get_by_role("button", name="Copy link").click()
     page.get_by_text("Copied").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")
@@ -214,7 +214,7 @@ def test_the_map_reads_she_customer_29_percent_on_hover(page: Page, app_server: 
 def test_a_ranking_button_goes_to_its_head(page: Page, app_server: Server):
     """The map, the frame in the grid and the address follow."""
     arrive(page, f"{app_server.url}/?model=minilm")
-    page.get_by_role("button", name=re.compile(r"^L3 H1 · 25\s%$")).click()
+    page.get_by_role("button", name=re.compile(r"^L3 H1 · 24\.9\s%$")).click()
     expect(map_title(page)).to_have_text("layer 3, head 1")
     page.wait_for_url("**/?model=minilm&layer=3&head=1")
     expect(page.get_by_test_id("grid")).to_have_attribute("aria-label", re.compile("layer 3, head 1, .* is shown"))

@@ -19,7 +19,7 @@ HOSTILE = ["<s>", '<a href="https://x">k</a>', "<b>", "&lt;", "$x$", "%{x}", "th
 
 def cells(figure: go.Figure) -> go.Heatmap:
     """The coloured trace: the one whose cells are numbers with gaps, drawn above the masked ones."""
-    return [trace for trace in figure.data if trace.type == "heatmap" and trace.z.dtype == np.float32][-1]
+    return next(trace for trace in figure.data if trace.type == "heatmap" and trace.z.dtype == np.float32)
 
 
 def masked(figure: go.Figure) -> go.Heatmap:
@@ -44,6 +44,30 @@ def test_cells_are_the_weights_in_percent_first_query_on_top():
     assert figure.layout.yaxis2.title.text == "query (attends)"
     assert figure.layout.title.text == "layer 5, head 8"
     assert figure.layout.yaxis.scaleanchor == "x"
+
+
+@pytest.mark.parametrize(
+    ("share", "log", "written"),
+    [
+        (0.0, False, "%{z:.1f}"),
+        (1e-6, False, "&lt;0.1"),
+        (1e-6, True, "%{z:.3~g}"),
+        (0.0005, False, "%{z:.1f}"),
+        (0.9996, False, "&gt;99.9"),
+        (0.9996, True, "&gt;99.9"),
+        (1.0, False, "%{z:.1f}"),
+    ],
+)
+def test_no_hover_rounds_to_an_end_that_a_weight_does_not_reach(share: float, log: bool, written: str):
+    """Exactly one trace has the cell, in the colour of the same scale; the others let the hover through."""
+    weights = np.array([[0.3, share], [0.5, 0.5]], np.float32)
+    figure = heatmap(weights, ["a", "b"], ["c", "d"], log=log)
+    found = [one for one in figure.data if one.type == "heatmap" and not np.isnan(one.z[0, 1])]
+    assert [one.hovertemplate for one in found] == [f"%{{y}} → %{{x}} {written} %<extra></extra>"]
+    np.testing.assert_array_equal(found[0].z[0, 1], weights[0, 1] * np.float32(100))
+    assert {(one.zmin, one.zmax, one.colorscale) for one in figure.data if one.type == "heatmap"} == {
+        (found[0].zmin, found[0].zmax, found[0].colorscale)
+    }
 
 
 def test_hover_names_query_key_and_percent():
@@ -121,24 +145,29 @@ def test_unmasked_map_has_no_masked_layer():
 def test_fully_masked_map_is_drawn_without_a_number():
     figure = heatmap(np.full((2, 2), np.nan), list("ab"), list("ab"), visible=np.zeros((2, 2), bool), log=True)
     assert np.isnan(cells(figure).z).all()
-    assert bar(figure).colorbar.ticktext[-1] == "100 %"
+    assert bar(figure).colorbar.ticktext[-1] == "100\u202f%"
 
 
 @pytest.mark.parametrize(
     ("options", "title", "last"),
     [
-        ({"unit": True}, "weight, 0 to 100 %", "100 %"),
-        ({}, "weight, 0 to the map’s largest", "60 %"),
-        ({"row": 0}, "weight, 0 to the row’s largest", "≥ 50 %"),
-        ({"row": 1}, "weight, 0 to the row’s largest", "60 %"),
-        ({"row": 0, "log": True}, "logarithmic, up to the row’s largest", "≥ 50 %"),
+        ({"unit": True}, "weight, 0 to 100 %", "100\u202f%"),
+        ({}, "weight, 0 to the map’s largest", "60.0\u202f%"),
+        ({"row": 0}, "weight, 0 to the largest in row “a”; other rows may exceed it", "≥ 50.0\u202f%"),
+        ({"row": 1}, "weight, 0 to the largest in row “&lt;b&gt;”", "60.0\u202f%"),
+        (
+            {"row": 0, "log": True},
+            "logarithmic, up to the largest in row “a”; other rows may exceed it",
+            "≥ 50.0\u202f%",
+        ),
     ],
 )
 def test_bar_says_where_the_scale_ends(options, title, last):
-    figure = heatmap(np.array([[0.5, 0.5], [0.4, 0.6]]), list("ab"), list("ab"), **options)
+    """And whose largest weight that is, its word as it was typed."""
+    figure = heatmap(np.array([[0.5, 0.5], [0.4, 0.6]]), ["a", "<b>"], list("ab"), **options)
     assert figure.layout.title.subtitle.text == title
     assert bar(figure).colorbar.ticktext[-1] == last
-    assert cells(figure).zmax == pytest.approx(float(last.strip("≥ %")))
+    assert cells(figure).zmax == pytest.approx(float(last.strip("≥ \u202f%")))
 
 
 def test_log_scale_bends_the_colours_and_leaves_the_weights():
@@ -149,7 +178,7 @@ def test_log_scale_bends_the_colours_and_leaves_the_weights():
     stops = {round(position, 12): colour for position, colour in cells(figure).colorscale}
     assert stops[0.1].lower() == palette.SCALE_LIGHT[12][1].lower()
     assert stops[0.0001].lower() == palette.SCALE_LIGHT[0][1].lower()
-    assert list(bar(figure).colorbar.ticktext) == ["≤ 0.01 %", "100 %"]
+    assert list(bar(figure).colorbar.ticktext) == ["≤ 0.01 %", "100\u202f%"]
     assert list(bar(figure).colorbar.tickvals) == [-4, 0]
 
 
@@ -185,8 +214,9 @@ def test_map_of_128_tokens_stays_small():
     words = [f"word{index}" for index in range(128)]
     visible = np.tri(128, dtype=bool)
     weights = np.where(visible, np.random.default_rng(0).random((128, 128)), 0)
+    weights /= weights.sum(axis=1, keepdims=True)
     size = len(heatmap(weights, words, words, visible=visible, log=True, row=3, column=2).to_json())
-    assert size < 150_000
+    assert size < 155_000
 
 
 def test_checkered_mask_stays_small():

@@ -18,8 +18,8 @@ def test_comparison_keeps_sentence_order_and_equal_words():
     chart = comparison([0.3, 0.5, 0.2], [0.9, 0.1, 0], ["the", "cat", "the"], before_name="x", after_name="y",
                        masked_after=[False, False, True])  # fmt: skip
     assert [(row["position"], row["key"], row["stage"], row["shown"]) for row in rows(chart)] == [
-        (0, "the", 0, "30.0 %"), (0, "the", 1, "90.0 %"), (1, "cat", 0, "50.0 %"), (1, "cat", 1, "10.0 %"),
-        (2, "the", 0, "20.0 %"), (2, "the", 1, "masked"),
+        (0, "the", 0, "30.0\u202f%"), (0, "the", 1, "90.0\u202f%"), (1, "cat", 0, "50.0\u202f%"),
+        (1, "cat", 1, "10.0\u202f%"), (2, "the", 0, "20.0\u202f%"), (2, "the", 1, "masked"),
     ]  # fmt: skip
 
 

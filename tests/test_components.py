@@ -24,6 +24,7 @@ from app.components.payload import (
     visible_frame,
     weight_frame,
 )
+from app.phrases import percent
 from engine.errors import ShapeError
 from tests.conftest import settle, streamlit_server
 
@@ -65,8 +66,19 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_sixteen_bits_keep_every_weight_within_eight_millionths():
     """Rounding to steps of 1/65535 errs by half a step at most: 7.63e-6, and float32 adds next to nothing."""
     weights = np.concatenate([np.linspace(0, 1, 200_001), np.random.default_rng(0).random(100_000)])
+    weights = weights.clip(1.6e-5, 1 - 1.6e-5)
     restored = quantised(weights.astype(np.float32)).astype(np.float64) / 65535
     assert np.abs(restored - weights).max() <= 8e-6
+
+
+def test_no_weight_is_sent_as_nothing_or_as_all_that_is_not():
+    """What is below 1 would else be "100 %" beside a "0.3 %"."""
+    assert quantised(np.array([1e-9, 1e-6, 1 - 1e-6, np.float32(1 - 6e-8)], np.float32)).tolist() == [
+        1,
+        1,
+        65534,
+        65534,
+    ]
 
 
 def test_zero_and_one_are_kept_exactly_and_nonsense_is_clipped():
@@ -169,7 +181,7 @@ def test_self_attention_sends_one_line(sent: list[dict[str, Any]]):
 def test_numbers_per_head_become_plain_json_with_gaps_for_nan(sent: list[dict[str, Any]]):
     shade = np.array([[0.25, np.nan], [np.inf, 1 / 3]])
     grid(np.zeros((2, 2, 3, 3)), key="heads", layer=0, head=0, shade=shade, colour="shade")
-    assert sent[0]["view"]["shade"] == [0.25, None, None, 0.333333]
+    assert sent[0]["view"]["shade"] == [0.25, None, None, 0.333333333]
 
 
 def test_colouring_by_a_number_that_is_not_given_falls_back_to_weights(sent: list[dict[str, Any]]):
@@ -299,11 +311,11 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.browser
-def test_percentages_are_plain_and_below_one_keep_a_digit(page: Page):
+def test_percentages_in_the_browser_are_those_of_python(page: Page):
     """The space is narrow, and no line ends at it."""
-    written = computed(page, "[0, 0.0002, 0.004, 0.0094, 0.0096, 0.294, 1].map(share)")
-    assert written == [f"{number}\u202f%" for number in ("0", "<0.1", "0.4", "0.9", "1", "29", "100")]
-    assert computed(page, "[percent(0.2944, 1), percent(0.0001, 1)]") == ["29.4\u202f%", "<0.1\u202f%"]
+    shares = [0, 1e-9, 0.0002, 0.00049, 0.0005, 0.004, 0.0094, 0.0096, 0.294, 0.9994, 0.9996, 0.9999999, 1]
+    assert computed(page, f"{shares}.map((share) => percent(share))") == [percent(share) for share in shares]
+    assert computed(page, "[percent(1e-4, 2), percent(0.99999, 2)]") == ["0.01\u202f%", ">99.99\u202f%"]
 
 
 @pytest.mark.browser

@@ -101,7 +101,7 @@ def test_on_minilm_explore_shows_she_and_her_29_percent_for_customer(minilm: Hug
     assert ribbon_words(test)[CUSTOMER] == "customer"
     assert ribbon_weights(test)[SHE, CUSTOMER] == pytest.approx(truth, abs=1 / 65535)
     assert view_of(test, "ribbon")["pinned"] == SHE
-    assert plain(test.button[0].label) == "L5 H8 · 29 %"
+    assert plain(test.button[0].label) == "L5 H8 · 29.4 %"
     assert title_of(figures(test)[0]) == "layer 5, head 8"
 
 
@@ -189,7 +189,7 @@ def test_a_ranking_button_goes_to_its_head():
     """Layer 3, head 1 is the second: pressed, its map is shown and it is marked."""
     test = on_minilm()
     second = test.button[1]
-    assert plain(second.label) == "L3 H1 · 25 %"
+    assert plain(second.label) == "L3 H1 · 24.9 %"
     second.click().run()
     assert title_of(figures(test)[0]) == "layer 3, head 1"
     assert (view_of(test, "grid")["layer"], view_of(test, "grid")["head"]) == (3, 1)

@@ -167,8 +167,8 @@ def test_a_copied_link_shows_the_same_view_elsewhere(page: Page, browser: Browse
 def test_a_broken_link_opens_with_a_note(page: Page, app_server: Server):
     """And the address is mended."""
     page.goto(f"{app_server.url}/?head=%00&layer=abc&mask=causal")
-    page.get_by_text("The head in the link could not be used").wait_for()
-    page.get_by_text("The layer in the link could not be used").wait_for()
+    page.get_by_text("“head” in the link could not be used").wait_for()
+    page.get_by_text("“layer” in the link could not be used").wait_for()
     page.wait_for_url("**/?mask=causal")
 
 

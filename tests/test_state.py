@@ -95,6 +95,23 @@ def test_a_long_text_in_a_link_is_cut_as_a_typed_one_is(name: str):
 
 
 @pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("she " * 499 + "shopkeeper", "she " * 498 + "she"),
+        ("she " * 500 + "was", "she " * 500),
+        ("the " * 499 + "she was", "the " * 499 + "she "),
+        ("a " + "語" * 2000, "a " + "語" * 1998),
+        (" " * 2001, " " * 2000),
+    ],
+)
+def test_a_long_text_is_cut_between_words(text: str, kept: str):
+    """Half a word would be another word; a script without spaces is cut where it has to be."""
+    shown, problems = from_address({"q": [text]}, MODELS)
+    assert shown.sentence == kept
+    assert problems == (f"Only the first {len(kept):,} of {len(text):,} characters are read.",)
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("layer", "1000"),

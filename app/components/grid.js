@@ -124,11 +124,11 @@ class Grid extends GridDrawing {
   value(cell) {
     const value = this.view.shade?.[cell.layer * this.heads + cell.head];
     if (value === undefined) return "";
-    return value === null ? "masked" : this.format(value, 1);
+    return value === null ? "masked" : this.format(value);
   }
 
-  format(value, digits) {
-    if (this.view.shadeUnit === "%") return percent(value, digits);
+  format(value) {
+    if (this.view.shadeUnit === "%") return percent(value);
     return `${Number(value.toPrecision(3))} ${this.view.shadeUnit}`.trim();
   }
 
@@ -150,7 +150,7 @@ class Grid extends GridDrawing {
     item.cell = cell;
     item.title = headName(cell, this.data.firstLayer);
     item.append(`${cell.layer + this.data.firstLayer}.${cell.head} `);
-    element("span", "soft", item).textContent = this.format(value, 0);
+    element("span", "soft", item).textContent = this.format(value);
   }
 
   choose(cell) {

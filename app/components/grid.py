@@ -89,6 +89,6 @@ def grid(
 
 
 def _plain(shade: np.ndarray) -> list[float | None]:
-    """Flatten to JSON numbers: six digits are more than a caption shows, and NaN is not JSON."""
+    """Flatten to JSON numbers: nine digits keep what is just below 1 from being 1, and NaN is not JSON."""
     values = np.asarray(shade, dtype=np.float64).ravel()
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+    return [float(f"{value:.9g}") if np.isfinite(value) else None for value in values]

@@ -138,7 +138,7 @@ class GridDrawing extends Piece {
     let ends = ["each map from 0", scale === "own" ? "to its own largest weight" : `to ${percent(1)}`];
     if (log && scale === "own") ends = ["each map from 1/10,000 of", "its own largest weight, log"];
     else if (log) ends = [`each map from ${percent(1e-4, 2)}`, `to ${percent(1)}, log`];
-    if (colour === "shade") ends = this.shadeEnds().map((value) => (value === 0 ? "0" : this.format(value, 1)));
+    if (colour === "shade") ends = this.shadeEnds().map((value) => (value === 0 ? "0" : this.format(value)));
     [this.low.textContent, this.high.textContent] = ends;
     this.maskKey.hidden = colour !== "shade" || !this.view.shade.includes(null);
     drawScale(this.bar, this.colours);

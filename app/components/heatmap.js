@@ -213,7 +213,7 @@ class Heatmap extends HeatmapDrawing {
     const weight = this.weights[at] / 65535;
     const masked = weight === 0 && !seen(this.visible, at);
     const value = element("strong", "", null);
-    value.textContent = masked ? "masked" : percent(weight, 1);
+    value.textContent = masked ? "masked" : percent(weight);
     return [word(brief(this.data.queries[row])), " → ", word(brief(this.data.keys[column])), " ", value];
   }
 

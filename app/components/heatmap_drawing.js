@@ -224,7 +224,7 @@ class HeatmapDrawing extends Piece {
 
   drawKey() {
     drawScale(this.bar, this.colours);
-    const named = { row: "row's largest", map: `largest ${percent(this.top(), 1)}`, unit: percent(1) };
+    const named = { row: "row's largest", map: `largest ${percent(this.top())}`, unit: percent(1) };
     const top = named[this.view.scale];
     this.low.textContent = this.view.log ? "1/10,000" : "0";
     this.high.textContent = this.view.log ? `${top}, log` : top;

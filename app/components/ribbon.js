@@ -38,11 +38,15 @@ class Ribbon extends RibbonDrawing {
     this.active = this.pointed = null;
     clearTimeout(this.holding);
     this.holding = undefined;
+    const [words, scrolled] = [JSON.stringify([data.queries, data.keys]), this.body.scrollTop];
     this.body.replaceChildren();
     this.frame.classList.toggle("long", Math.max(this.rows, this.columns) > LONG);
     this.queryChips = this.buildLine(data.queries, "query", data.keys ? data.labels[0] : null);
     this.keyChips = data.keys ? this.buildLine(data.keys, "key", data.labels[1]) : this.queryChips;
     this.view = this.view && { ...this.view, fresh: true };
+    if (words === this.words) this.body.scrollTop = scrolled;
+    else this.picked = null;
+    this.words = words;
   }
 
   buildLine(tokens, axis, label) {

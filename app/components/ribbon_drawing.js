@@ -26,13 +26,22 @@ class RibbonDrawing extends Piece {
     this.paint();
     this.describe(this.pointed);
     this.name();
+    this.keepInSight();
     if (!this.view.fresh) return;
     this.view = { ...this.view, fresh: false };
     for (const line of new Set([this.queryChips, this.keyChips])) {
       const first = line[line === this.sources() ? (this.view.pinned ?? 0) : 0] ?? line[0];
       if (first) this.rove(first);
-      if (first && this.view.pinned !== null) this.reveal(first);
     }
+  }
+
+  /** Show the picked word of a long text, and its partner where there is room, whenever either is another one. */
+  keepInSight() {
+    const { pinned, partner, direction } = this.view;
+    const picked = `${direction} ${pinned} ${partner}`;
+    if (picked === this.picked) return;
+    this.picked = picked;
+    for (const chip of [this.targets()[partner ?? -1], this.sources()[pinned ?? -1]]) if (chip) this.reveal(chip);
   }
 
   mark() {
@@ -68,7 +77,7 @@ class RibbonDrawing extends Piece {
       largest = 0;
       for (const weight of shown) if (weight > largest) largest = weight;
     }
-    const best = source === null ? [] : strongest(shown, Math.max(this.view.threshold, 1e-9));
+    const best = source === null ? [] : strongest(shown, Math.max(this.view.threshold, LEAST_RANKED));
     for (let target = 0; target < targets.length; target++) {
       const masked = source !== null && blind[target] && shown[target] === 0;
       this.shade(targets[target], source === null ? 0 : shown[target], largest, masked, best.includes(target));
@@ -89,7 +98,7 @@ class RibbonDrawing extends Piece {
       chip.style.color = masked ? "" : this.shades[level].ink;
       chip.paint = paint;
     }
-    const label = listed || (heavy && !masked && weight >= 0.01) ? share(weight) : "";
+    const label = listed || (heavy && !masked && weight >= 0.01) ? percent(weight) : "";
     if (chip.label !== label) chip.share.textContent = chip.label = label;
   }
 
@@ -108,7 +117,7 @@ class RibbonDrawing extends Piece {
     else {
       word(brief(this.sources()[source].token.text), this.lead);
       this.lead.append(` ${this.arrow()} `);
-      if (!best.length) element("span", "soft", this.lead).textContent = nothing(blind, this.view.direction);
+      if (!best.length) element("span", "soft", this.lead).textContent = nothing(blind, this.view);
     }
     this.items.forEach((item, rank) => {
       const target = best[rank];
@@ -116,7 +125,7 @@ class RibbonDrawing extends Piece {
       item.target = target;
       if (item.hidden) return;
       item.label.textContent = brief(this.targets()[target].token.text);
-      item.share.textContent = share(shown[target]);
+      item.share.textContent = percent(shown[target]);
       item.title = this.sentence(source, target);
       item.classList.toggle("partner", target === this.view.partner);
     });
@@ -129,7 +138,7 @@ class RibbonDrawing extends Piece {
 
   exact(source, target) {
     const masked = !seen(this.visible, this.index(source, target));
-    return masked ? "masked" : percent(this.weight(source, target), 1);
+    return masked ? "masked" : percent(this.weight(source, target));
   }
 
   arrow() {
@@ -165,7 +174,7 @@ class RibbonDrawing extends Piece {
     this.sources().forEach((chip, source) => {
       const shown = this.targets().map((_, target) => this.weight(source, target));
       const best = strongest(shown, Math.max(this.view.threshold, 0.005));
-      const list = best.map((target) => `${this.targets()[target].token.text} ${share(shown[target])}`);
+      const list = best.map((target) => `${this.targets()[target].token.text} ${percent(shown[target])}`);
       const text = `${chip.token.text}${chip.token.unmet ? ", a word the model has never met" : ""}`;
       chip.setAttribute("aria-label", `${text}: ${list.length ? `${verb} ${list.join(", ")}` : "masked"}`);
     });

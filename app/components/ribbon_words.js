@@ -1,6 +1,7 @@
 // What the ribbon computes without touching the page: order, wording, direction, colours.
 
 const STRONGEST = 5;
+const LEAST_RANKED = 1.5 / 65535; // what is sent as one step above 0 is next to nothing, and has no order
 const STRONG_RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/g;
 const LETTER = /\p{L}/gu;
 
@@ -17,8 +18,8 @@ function strongest(weights, least) {
   return best;
 }
 
-function nothing(blind, direction) {
-  if (!blind.every(Boolean)) return "nothing above the threshold";
+function nothing(blind, { direction, threshold }) {
+  if (!blind.every(Boolean)) return threshold > LEAST_RANKED ? "nothing above the threshold" : "next to nothing";
   return direction === "by" ? "masked: no token sees this one" : "masked: this token sees nothing";
 }
 

@@ -113,15 +113,15 @@ function brief(text) {
   return letters.length <= LONGEST_WORD ? text : `${letters.slice(0, LONGEST_WORD - 1).join("")}…`;
 }
 
-function percent(value, digits = 0) {
-  const least = 0.5 / 10 ** (digits + 2);
-  const number = value > 0 && value < least ? `<${(1 / 10 ** digits).toFixed(digits)}` : (value * 100).toFixed(digits);
+/** One decimal, as app.phrases.percent has it: nothing rounds to 0 or to 100 that is neither. */
+function percent(value, digits = 1) {
+  const [step, least] = [1 / 10 ** digits, 0.5 / 10 ** (digits + 2)];
+  let number = (value * 100).toFixed(digits);
+  if (value <= 0) number = "0";
+  else if (value >= 1) number = "100";
+  else if (value < least) number = `<${step.toFixed(digits)}`;
+  else if (value >= 1 - least) number = `>${(100 - step).toFixed(digits)}`;
   return `${number}${THIN_SPACE}%`;
-}
-
-/** Whole per cent, and one more digit for what would round to less than one. */
-function share(value) {
-  return percent(value, value > 0 && value < 0.0095 ? 1 : 0);
 }
 
 /** What each key does to a place in a table: how far down and across. */
