@@ -8,8 +8,9 @@ import streamlit as st
 
 from app import cache, state
 from app.cost_measure import owner
-from app.train_plan import LESSONS, PACES, is_same_model, lesson_of, plan_of, preset_of
+from app.train_plan import LESSONS, PACES, has_other_rate, is_same_model, lesson_of, plan_of, preset_of
 from app.train_queue import Seen
+from app.train_words import START_AGAIN
 from app.view import View
 from app.view_train import STEPS
 from engine import EngineError
@@ -32,7 +33,7 @@ def controls(view: View) -> None:
                 label_visibility="collapsed", **state.mirror("learn"),
             )  # fmt: skip
         st.session_state[PRESET] = preset_of(view)
-        st.segmented_control(
+        st.pills(  # on a telephone they wrap, which joined buttons do badly
             "Model", list(lesson.presets), format_func=lesson.presets.__getitem__, wrap=True,
             label_visibility="collapsed", key=PRESET, on_change=_take_preset,
         )  # fmt: skip
@@ -63,11 +64,11 @@ def buttons(own: Seen | None, drawn: Seen, plan: Plan) -> None:
     if paused:
         st.button("Go on", type="primary", key="train_go", on_click=trainer.go_on, args=(mine,))
     st.button(
-        "Start again" if again else "Start", type="secondary" if paused else "primary", width=WIDE, key="train_start",
+        START_AGAIN if again else "Start", type="secondary" if paused else "primary", width=WIDE, key="train_start",
         on_click=_start, args=(plan,),
     )  # fmt: skip
     at = looked_at(drawn)
-    if own is not None and again and (not paused or at < own.checkpoints[-1].step):
+    if own is not None and again and (not paused or at < own.checkpoints[-1].step or has_other_rate(own.plan, plan)):
         st.button(f"Go on from step {at:,}", key="train_from", on_click=_go_on_from, args=(drawn, at))
 
 
@@ -83,7 +84,9 @@ def rewind(drawn: Seen) -> int:
     steps = [checkpoint.step for checkpoint in drawn.checkpoints]
     at = looked_at(drawn)
     if drawn.moves:
-        st.progress((drawn.points[-1].step - drawn.first) / max(1, drawn.last - drawn.first))
+        # Scores are taken less often than checkpoints: the newest may lie before the step that it went on from.
+        done = max(0, drawn.points[-1].step - drawn.first)
+        st.progress(done / max(1, drawn.last - drawn.first))
         st.session_state.pop(AT, None)
     elif len(steps) == 1:
         st.progress(0.0)

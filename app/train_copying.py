@@ -22,7 +22,7 @@ from app.charts_curves import Level, Line
 from app.charts_inputs import Bools
 from app.charts_train import Track, learning_curves
 from app.train_copying_words import best_of, heads_of, key_of
-from app.train_lesson import Course
+from app.train_lesson import RATE_HELP, Course
 from app.view import View
 from app.view_train import MOST_SEED, PERIODS, RATES
 from engine.training import induction
@@ -96,7 +96,7 @@ class CopyLesson:
             st.selectbox("Positions", list(ORDERS), format_func=ORDERS.__getitem__, width=HALF,
                          **state.mirror("learn_order"))  # fmt: skip
             st.selectbox("Learning rate", RATES, width=HALF, **state.mirror("learn_rate"),
-                         help="How far each step goes. A change counts as soon as you start, or go on.")  # fmt: skip
+                         help=RATE_HELP)  # fmt: skip
             st.selectbox("Period", PERIODS, format_func=_period_name, width=HALF, **state.mirror("learn_period"))
             st.number_input("Seed", 0, MOST_SEED, width=HALF, help="Decides the random weights and the sequences.",
                             **state.mirror("learn_seed"))  # fmt: skip

@@ -18,20 +18,21 @@ BACK = 0.7  # likewise, of looking one back
 KNOWS = 1.0  # bits of loss, below which a model is said to know what comes
 
 INTRODUCTION = (
-    "Random symbols that repeat: **K R D A M W K R D …** What comes next? Look for the last **D** and say what stood "
-    "**behind** it. Nobody tells the model this trick: it reads sequences, always new ones, and is told what would "
-    "have been right."
+    "Random symbols that repeat: **K R D A M W K R D …** What comes next? Find the earlier **D** and say the symbol "
+    "**right after** it: **A**. Nobody tells the model this trick: it reads sequences, always new ones, and is told "
+    "what would have been right. The sequences are this page’s own; it does not read the sentence above."
 )
 LOSS = "$-\\log_2 p$ of the symbol that came, from the second round on: 5 bits is guessing, 0 is knowing."
 SCORE = (
-    "How much of its attention a head gives to places just behind an earlier copy of its own symbol (the orange "
-    "squares), from the second round on. Grey: the other heads."
+    "How much of its attention a head gives to symbols that came right after an earlier copy of the one just read (the "
+    "orange squares), from the second round on. **Looks one back**: how much the best head gives to the symbol just "
+    "before, in the first round. Grey: the other heads."
 )
 TWO_LAYERS = (
-    "1. **The first layer looks one back.** The place of *A* fetches “before me stood *D*” and keeps it beside its own "
-    "symbol.\n"
-    "2. **The second layer looks for its like.** At the next *D* the query asks: “before whom stood *D*?” The place of "
-    "*A* answers, and its own symbol, *A*, is what comes next.\n\n"
+    "1. **The first layer looks one back.** The place of *A* fetches “I came right after a *D*” and keeps it beside "
+    "its own symbol.\n"
+    "2. **The second layer looks for its like.** At the next *D* the query asks: “who came right after a *D*?” The "
+    "place of *A* answers, and its own symbol, *A*, is what comes next.\n\n"
     "The second step works only once the first is there, and the first alone helps nobody. So for a while hardly "
     "anything happens; then both arrive together, and the loss falls off a cliff."
 )
@@ -91,8 +92,8 @@ def loss(setting: Copying) -> str:
 def maps(setting: Copying) -> str:
     """Say what the maps show, in markdown."""
     first = (
-        "Each row is a symbol; its colours say where it looks, from 0 to 100 %. **Orange squares**: places "
-        "just behind an earlier copy of the row’s symbol."
+        "Each row is a symbol; its colours say where it looks, from 0 to 100 %. **Orange squares**: the symbols right "
+        "after an earlier copy of the row’s own."
     )
     if setting.depth == 1:
         return first

@@ -68,5 +68,16 @@ def _said(told: Curves) -> str:
         f"With {told.counts[0]} sentences, {told.counts[0] // len(TOPICS)} of each topic, the classifier from scratch "
         f"gets **{few['scratch']}** right, the head on frozen MiniLM **{few['frozen']}** and unfrozen MiniLM "
         f"**{few['unfrozen']}**. With {told.counts[-1]} they reach {many['scratch']}, {many['frozen']} and "
-        f"{many['unfrozen']}. What MiniLM has read before does not have to be learned again."
+        f"{many['unfrozen']}. What MiniLM has read before is worth most where there is little to learn "
+        f"from{_later(told)}."
     )
+
+
+def _later(told: Curves) -> str:
+    """Say where training from scratch does as well as a head on vectors that stay as they are; nothing for nowhere."""
+    both = zip(told.counts, told.right["scratch"], told.right["frozen"], strict=True)
+    level = [str(count) for count, scratch, frozen in both if scratch >= frozen]
+    if not level:
+        return ""
+    named = level[0] if len(level) == 1 else f"{', '.join(level[:-1])} and {level[-1]}"
+    return f": with {named} sentences our classifier does as well from scratch as the head on frozen vectors"

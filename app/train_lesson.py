@@ -13,6 +13,8 @@ from app.view import View
 from engine.training.history import Point
 from engine.training.task import Setting
 
+RATE_HELP = "How far each step goes. A change counts when you press Start, or go on from a step."
+
 
 @dataclass(frozen=True)
 class Course:

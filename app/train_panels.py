@@ -17,10 +17,11 @@ from app.train_queue import Seen, Stage
 from app.train_words import stage_text
 from engine.training.history import Plan, beginning
 
-EVERY = 0.6  # seconds between two looks at a training that runs or waits
+EVERY = 0.6  # seconds between two looks at a training that waits, and, for each of its models, at one that runs
 BEGINNING_BYTES = 300_000
-# Room for what comes and goes, so that nothing below it jumps.
+# Room for what comes and goes, so that nothing below it jumps; and no fading of what is drawn anew all the time.
 ROOM = """<style>
+.st-key-train_pictures [data-stale="true"], .st-key-train_line [data-stale="true"] { opacity: 1 !important; }
 .st-key-train_line { min-height: 2.6rem; }
 .st-key-train_steps { min-height: 3.2rem; }
 .st-key-train_found { min-height: 3.2rem; }
@@ -36,13 +37,14 @@ def train_page() -> None:
     st.markdown(f"#### Watch a model learn\n{lesson.introduction()}")
     controls(view)
     plan, stage = plan_of(view), _stage()
-    if stage in ("waiting", "starting"):
+    if stage == "waiting":
         # A whole class may be waiting: nothing is drawn again and again but one line.
         st.fragment(_line, run_every=EVERY)(plan, stage)
         seen = shown(cache.trainer().seen(owner()), plan)
         pictures(seen, looked_at(seen))
     else:
-        st.fragment(_watch, run_every=EVERY if stage == "running" else None)(plan, stage)
+        every = EVERY * len(plan.settings) if stage in ("starting", "running") else None
+        st.fragment(_watch, run_every=every)(plan, stage)
     lesson.explanation()
 
 
@@ -65,7 +67,7 @@ def _line(plan: Plan, stage: Stage | None) -> tuple[Seen, int]:
     seen = shown(own, plan)
     with st.container(horizontal=True, vertical_alignment="center", key="train_line"):
         buttons(own, seen, plan)
-        if said := st.session_state.pop(SAID, "") or stage_text(own, seen):
+        if said := st.session_state.pop(SAID, "") or stage_text(own, seen, plan, looked_at(seen)):
             st.markdown(literal(said))
     with st.container(key="train_steps"):
         return seen, rewind(seen)

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 import streamlit as st
 
-from app import charts
-from app.charts_train import head_maps
+from app.charts_train import LINE, head_maps
 from app.panels import is_dark
 from app.shell import literal
 from app.train_lesson import Course, Lesson
 from app.train_plan import LESSONS
 from app.train_queue import Seen
+from app.train_turning import turning
 
 LOSS, SCORES = 200, 226  # pixels
 MAPS = 392  # of one head alone
@@ -34,27 +33,28 @@ def pictures(drawn: Seen, at: int) -> None:
         at: the step that is looked at.
     """
     lesson = LESSONS[drawn.plan.settings[0].kind]
+    checkpoint = next(one for one in reversed(drawn.checkpoints) if one.step <= at)
     courses = [
         Course(setting, place, drawn.points, at, drawn.last, drawn.moves)
         for place, setting in enumerate(drawn.plan.settings)
     ]
-    checkpoint = next(one for one in reversed(drawn.checkpoints) if one.step <= at)
     maps = [held.numpy() for held in checkpoint.maps]
-    if len(courses) == 1:
-        _alone(lesson, courses, maps[0])
-        return
-    for course, held, column in zip(courses, maps, st.columns(2, gap="large"), strict=True):
-        with column:
-            _beside(lesson, courses, course, held)
+    with st.container(key="train_pictures"):
+        if len(courses) == 1:
+            _alone(lesson, courses, maps[0])
+            return
+        for course, held, column in zip(courses, maps, st.columns(2, gap="large"), strict=True):
+            with column:
+                _beside(lesson, courses, course, held)
 
 
 def _alone(lesson: Lesson, courses: list[Course], maps: np.ndarray) -> None:
     (course,) = courses
     left, right = st.columns([9, 13], gap="large")
     with left:
-        _draw(lesson.loss_figure(courses, 0, is_dark(), LOSS), "train_loss_0")
+        turning(lesson.loss_figure(courses, 0, is_dark(), LOSS), "train_loss_0")
         st.caption(lesson.loss_words(course))
-        _draw(lesson.score_figure(courses, 0, is_dark(), SCORES), "train_score_0")
+        turning(lesson.score_figure(courses, 0, is_dark(), SCORES), "train_score_0")
         st.caption(lesson.score_words(course))
     with right:
         with st.container(key="train_found"):
@@ -69,9 +69,9 @@ def _beside(lesson: Lesson, courses: list[Course], course: Course, maps: np.ndar
         st.markdown(f"**{literal(lesson.title(course.setting))}**  \n{lesson.found_words(course)}")
     left, right = st.columns(2)
     with left:
-        _draw(lesson.loss_figure(courses, place, is_dark(), BOTH), f"train_loss_{place}")
+        turning(lesson.loss_figure(courses, place, is_dark(), BOTH), f"train_loss_{place}")
     with right:
-        _draw(lesson.score_figure(courses, place, is_dark(), BOTH), f"train_score_{place}")
+        turning(lesson.score_figure(courses, place, is_dark(), BOTH), f"train_score_{place}")
     _layers(lesson, course, maps, wide=False)
     if place == 0:
         st.caption(f"{lesson.loss_words(course)} {lesson.score_words(course)}")
@@ -93,8 +93,15 @@ def _layers(lesson: Lesson, course: Course, maps: np.ndarray, *, wide: bool) -> 
     name = f"layer {layer}, head {head}: {lesson.head_name(course, layer, head)}"
     _maps(lesson, course, maps[layer, head : head + 1], name, (), MAPS, "best")
     for layer in range(layers):
-        names = [f"head {head}: {lesson.head_name(course, layer, head)}" for head in range(heads)]
-        _maps(lesson, course, maps[layer], f"layer {layer}", names, MANY if heads > 2 else BESIDE, f"{layer}")
+        names = [f"head {head}\n{_in_lines(lesson.head_name(course, layer, head))}" for head in range(heads)]
+        size = (MANY if heads > 2 else BESIDE) + LINE * max(name.count("\n") for name in names)
+        _maps(lesson, course, maps[layer], f"layer {layer}", names, size, f"{layer}")
+
+
+def _in_lines(name: str) -> str:
+    """Put the number of a head below its words: on a telephone four heads stand beside each other."""
+    words, _, number = name.rpartition(" ")
+    return f"{words.rstrip(',')}\n{number}" if words else number
 
 
 def _maps(
@@ -105,8 +112,4 @@ def _maps(
         weights, setting.tokens, visible=lesson.visible(setting), marked=lesson.marked(setting), title=title,
         names=names, dark=is_dark(), size=size,
     )  # fmt: skip
-    _draw(figure, f"train_map_{course.place}_{key}")
-
-
-def _draw(figure: go.Figure, key: str) -> None:
-    st.plotly_chart(figure, theme=None, config=charts.CONFIG, key=key)
+    turning(figure, f"train_map_{course.place}_{key}")

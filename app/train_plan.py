@@ -37,5 +37,10 @@ def is_same_model(one: Plan, other: Plan) -> bool:
     return [_model(setting) for setting in one.settings] == [_model(setting) for setting in other.settings]
 
 
+def has_other_rate(one: Plan, other: Plan) -> bool:
+    """Say whether two plans train the same models, at different rates."""
+    return is_same_model(one, other) and one.settings != other.settings
+
+
 def _model(setting: object) -> tuple[object, ...]:
     return (type(setting), *((name, value) for name, value in vars(setting).items() if name != "rate"))

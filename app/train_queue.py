@@ -18,7 +18,9 @@ Stage = Literal["waiting"] | Status
 
 MOST_SESSIONS = 60  # whose last training is kept
 MOST_BYTES = 240_000_000
-GONE_SECONDS = 10.0  # a page that has lost its connection for less is taken to come back
+GONE_SECONDS = 10.0  # a page that has lost its connection for less is taken to come back, where others wait
+LOST_SECONDS = 60.0  # likewise, where nobody waits; after that a session of Streamlit can't come back
+TICK = 5.0  # seconds between two looks at who is still there, while anything runs or waits
 PAUSE_SECONDS = 120.0  # after which a process that stands still is let go; its checkpoint stays
 
 
@@ -96,6 +98,7 @@ class Trainer:
     def __init__(self, begin: Begin = Run.start, here: Callable[[str], bool] = is_here) -> None:
         self._begin, self._here = begin, here
         self._lock = threading.RLock()
+        self._ticking = False
         self._jobs: OrderedDict[str, _Job] = OrderedDict()  # in the order in which they came
 
     def start(self, owner: str, plan: Plan, past: Past = NOTHING) -> None:
@@ -181,9 +184,7 @@ class Trainer:
     def _advance(self) -> None:
         """Let those go who are gone, make room where somebody stands still, and begin what comes next."""
         now = time.monotonic()
-        for name, job in list(self._jobs.items()):
-            if job.is_busy and not self._here(name) and now - job.looked > GONE_SECONDS:
-                self._give_up(self._jobs.pop(name))
+        self._let_go(now)
         waiting = [job for job in self._jobs.values() if job.stage == "waiting"]
         for job in self._jobs.values():
             self._rest(job, now, bool(waiting))
@@ -191,6 +192,29 @@ class Trainer:
             job = waiting[0]
             job.run = self._begin(job.plan, job.past, self._has_ended)
         self._bound()
+        self._tick()
+
+    def _let_go(self, now: float) -> None:
+        """End the trainings of sessions that are gone, sooner where others wait."""
+        waiting = {name for name, job in self._jobs.items() if job.stage == "waiting"}
+        for name, job in list(self._jobs.items()):
+            seconds = GONE_SECONDS if waiting - {name} else LOST_SECONDS
+            if job.is_busy and not self._here(name) and now - job.looked > seconds:
+                self._give_up(self._jobs.pop(name))
+
+    def _tick(self) -> None:
+        """Look again after a while: a page that was closed or loaded anew doesn't say so."""
+        if self._ticking or not any(job.is_busy for job in self._jobs.values()):
+            return
+        self._ticking = True
+        timer = threading.Timer(TICK, self._ticked)
+        timer.daemon = True
+        timer.start()
+
+    def _ticked(self) -> None:
+        with self._lock:
+            self._ticking = False
+            self._advance()
 
     def _rest(self, job: _Job, now: float, wanted: bool) -> None:
         """Let go of a process that stands still, where another is wanted or after a while; hurry one that runs."""

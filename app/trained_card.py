@@ -22,7 +22,7 @@ MEANING = (
 NO_OTHER_WAY = (
     " Nor is it one that the answer is lost when the pronoun’s head is silenced: the other heads were told not to look "
     "back, so that the answer has hardly another way to come. Here both can be relied on, as a lesson needs it. "
-    "The page Train has a model whose head is told where to look and nothing else: there most of the answer survives."
+    "The page Train has a model whose head is told where to look and nothing else: there other ways stay open."
 )
 COMPARE = " The same model was also trained without being told: pick “unguided” and compare."
 LEFT_ALONE = "This model learned the same sentences and the same task, and its heads were left alone."

@@ -1,30 +1,31 @@
 """The page Train without a browser: what it opens on, what it says, and that it follows a training."""
 
+import json
 import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from app import cache
-from app.charts_curves import Level, Line
-from app.charts_train import Track, head_maps, learning_curves
 from app.train_copying import besides
 from app.train_copying_words import found
 from app.train_lesson import Course
 from app.train_plan import LESSONS, is_same_model, plan_of, preset_of
-from app.train_pronoun import rules
+from app.train_pronoun_words import by_chance
+from app.train_queue import Seen
+from app.train_turning import SHOWN
+from app.train_words import stage_text
 from app.view import View
-from engine import ShapeError
+from engine.training.batches import VOCABULARY
 from engine.training.copying import Copying
-from engine.training.history import Plan, Point
+from engine.training.history import Checkpoint, Plan, Point
 from engine.training.induction import after_equal
-from engine.training.referent import Referent, held_out, shown_cell
-from tests.app_pages import choice, errors, figures, opened, said, title_of
+from engine.training.referent import Referent, shown_cell
+from tests.app_pages import choice, errors, opened, plain, protos, said, title_of
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +45,13 @@ def button(test: AppTest, name: str) -> Any:
 def names(test: AppTest) -> list[str]:
     """What the buttons of the training are called."""
     return [one.label for one in test.button if str(one.key).startswith("train_")]
+
+
+def figures(test: AppTest) -> list[dict[str, Any]]:
+    """The figures that are seen: of each pair in one place, the newer."""
+    turns = test.session_state[SHOWN]
+    seen = {f"{key}_{held.now}" for key, held in turns.items()} | {"finetuning"}
+    return [json.loads(one.spec) for one in protos(test, "plotly_chart") if one.id.rpartition("-")[2] in seen]
 
 
 def titles(test: AppTest) -> list[str]:
@@ -275,52 +283,93 @@ def test_the_orange_squares_are_where_the_score_looks():
     assert (Referent().tokens[row], Referent().tokens[column]) == ("she", "customer")
 
 
-def test_simple_rules_are_counted_on_the_sentences_that_are_measured():
-    sentences = held_out().sentences
-    giver = sum((one.candidates or (0,))[0] == one.referent for one in sentences) / len(sentences)
-    assert rules()["always the giver"] == giver
-    assert all(0.3 < share < 0.7 for share in rules().values())
+def answered(share: float, step: int = 100) -> str:
+    """What is said of a model that answers so often right, and whose heads have found nothing."""
+    scores = {"loss": 9.0, "answer": share, "silenced": share, "pronoun 2.0": 0.1}
+    return plain(
+        LESSONS["pronoun"].found_words(Course(Referent(False), 0, [Point(step, (9.0,), (scores,))], step, 400))
+    )
 
 
-def test_a_short_training_teaches_the_head_that_is_told():
-    """Some steps on the sentences: the taught head rises, bit by bit the same twice."""
-    one, other = (Referent().task() for _ in range(2))
-    losses = [[task.step() for _ in range(8)] for task in (one, other)]
-    assert losses[0] == losses[1]
-    before = Referent().task().scores()
-    after = one.scores()
-    heads = {f"pronoun {layer}.{head}" for layer in range(3) for head in range(4)}
-    assert set(after) == {"loss", "answer", "silenced"} | heads
-    assert after["loss"] < before["loss"]
-    assert one.maps().shape == (3, 4, *2 * (len(Referent().tokens),))
+@pytest.mark.parametrize(("share", "by_luck"), [(0.43, True), (0.5, True), (0.57, True), (0.6, False), (0.4, False)])
+def test_a_share_that_a_coin_might_reach_is_called_no_result(share: float, by_luck: bool):
+    assert by_chance() == pytest.approx((0.5 - 1 / 12, 0.5 + 1 / 12))  # 144 sentences: 2 · √(¼ / 144)
+    assert ("no better than a coin: 42 to 58 %." in answered(share)) == by_luck
 
 
-def test_curves_keep_their_axes_while_they_grow():
-    short, long = (
-        learning_curves(
-            Track(np.arange(count), [Line("a", np.ones(count))], [Level("chance", 0.5)], last=400, at=0),
-            title="t", y_title="y", top=1.0,
-        )
-        for count in (1, 300)
-    )  # fmt: skip
-    assert short.layout.xaxis.range == long.layout.xaxis.range
-    assert short.layout.yaxis.range == long.layout.yaxis.range
-    assert short.layout.uirevision == long.layout.uirevision == "same"
-    with pytest.raises(ShapeError, match="“a”"):
-        learning_curves(Track(np.arange(3), [Line("a", np.ones(2))]), title="t", y_title="y", top=1.0)
+def test_the_first_question_is_answered_where_it_comes_up():
+    """Half is what a guess gets, on how many sentences, and what 9.8 bits are."""
+    test = opened("train", learn="pronoun", twin="untaught")
+    text = said(test)
+    assert "Nothing is learned yet." in text
+    assert "no better than a coin" in text
+    assert "a guess is right in half" in text
+    assert "On 144 sentences a coin gets 42 to 58 %" in text
+    words, tokens = len(VOCABULARY.words), len(VOCABULARY)
+    assert f"guessing among {tokens:,}: {words:,} words, 256 bytes that spell others, 4 signs" in text
+    score = next(figure for figure in figures(test) if title_of(figure).startswith("How often"))
+    (band,) = (shape for shape in score["layout"]["shapes"] if shape["type"] == "rect")
+    assert (band["y0"], band["y1"]) == by_chance()
 
 
-def test_maps_hold_the_weights_grey_the_hidden_and_frame_the_marked():
-    weights = np.tril(np.full((2, 3, 3), 0.25))
-    visible = np.tri(3, dtype=np.bool_)
-    marked = np.zeros((3, 3), dtype=np.bool_)
-    marked[2, 1] = True
-    figure = head_maps(weights, ["<b>", "$x$", "c"], visible=visible, marked=marked, names=["p", "q"], title="<i>")
-    hidden, cells, frame = figure.data[:3]
-    assert np.asarray(cells.z)[visible].tolist() == [25.0] * 6
-    assert np.asarray(hidden.z).astype(bool).tolist() == (~visible).tolist()
-    assert (min(frame.x[:5]), max(frame.x[:5]), min(frame.y[:5]), max(frame.y[:5])) == (0.5, 1.5, 1.5, 2.5)
-    assert figure.layout.title.text == "&lt;i&gt;"
-    assert figure.layout.xaxis.ticktext == ("&lt;b&gt;", "&#36;x&#36;", "c")
-    with pytest.raises(ShapeError):
-        head_maps(weights, ["a"])
+def test_the_page_says_that_it_does_not_read_the_sentence():
+    for task in LESSONS:
+        assert re.search(r"does not read the (sentence|one) above", said(opened("train", learn=task)))
+
+
+STAGES = {
+    "same": (View(learn_steps=200), 150, "Move the slider to look back."),
+    "back": (View(), 70, "“Go on” resumes at step 150; “Go on from step 70” drops what came after step 70."),
+    "model": (View(learn_depth=1), 70, "“Start again” trains it. “Go on” resumes the one below at step 150."),
+    "task": (View(learn="pronoun"), 150, "Another model is chosen above"),
+    "rate": (View(learn_rate="0.03"), 150, "“Go on” resumes at step 150 with the rate as it was"),
+}
+
+
+@pytest.mark.parametrize("case", STAGES)
+def test_a_paused_training_says_what_each_button_does(case: str):
+    view, at, told = STAGES[case]
+    points = (Point(150, (1.0,), ({},)),)
+    own = Seen(
+        plan_of(View()), points, (Checkpoint(0, b""), Checkpoint(70, b""), Checkpoint(150, b"")), "paused", 0, 400
+    )
+    text = stage_text(own, own, plan_of(view), at)
+    assert text.startswith("Paused after 150 steps. ")
+    assert told in text
+
+
+def test_a_training_that_was_cancelled_before_it_began_leaves_nothing():
+    own = Seen(plan_of(View()), (), (), "cancelled", 0, 400)
+    drawn = Seen(plan_of(View()), (Point(0, (1.0,), ({},)),), (Checkpoint(0, b""),), "done", 0, 400)
+    assert stage_text(own, drawn, plan_of(View()), 0) == "Below is the model before its first step. Press Start."
+
+
+def test_a_running_training_says_that_loading_the_page_anew_ends_it():
+    own = Seen(plan_of(View()), (Point(7, (1.0,), ({},)),), (Checkpoint(0, b""),), "running", 0, 400)
+    assert stage_text(own, own, plan_of(View()), 0) == "Step 7 of 400. Reloading the page ends it."
+    assert "Another model is chosen above" in stage_text(own, own, plan_of(View(learn_depth=1)), 0)
+
+
+def test_a_choice_made_while_it_is_paused_is_said_beside_the_buttons():
+    test = opened("train", steps="1600", pace="slow")
+    button(test, "Start").click().run()
+    button(test, "Pause").click().run()
+    end = time.monotonic() + 60
+    while "Go on" not in names(test.run()):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    choice(test, "train_preset").set_value("one").run()
+    assert "Another model is chosen above: “Start again” trains it." in said(test)
+    assert names(test)[:2] == ["Go on", "Start again"]
+
+
+def test_a_chart_that_changes_stays_until_the_new_one_is_there():
+    """Its place holds the one before as it was, the same element, and the new one beside it."""
+    test = opened("train")
+    (before,) = (one for one in protos(test, "plotly_chart") if "train_loss_0" in one.id)
+    choice(test, "train_preset").set_value("one").run()
+    after = [one for one in protos(test, "plotly_chart") if "train_loss_0" in one.id]
+    assert len(after) == 2
+    assert [one.spec for one in after if one.id == before.id] == [before.spec]
+    again = [one.id for one in protos(test.run(), "plotly_chart") if "train_loss_0" in one.id]
+    assert again == [one.id for one in after]

@@ -208,6 +208,28 @@ def test_too_many_steps_are_refused_to_who_asks(room: Room):
     assert room.stage("a") == ("none", 0)
 
 
+def test_a_session_that_is_gone_is_noticed_though_nobody_looks(room: Room, monkeypatch: pytest.MonkeyPatch):
+    """A page that was loaded anew says nothing, and may be the only one: its training ends all the same."""
+    monkeypatch.setattr("app.train_queue.TICK", 0.05)
+    room.trainer.start("a", SHORT)
+    room.here.remove("a")
+    assert not until(lambda: not room.trainer._jobs, 0.3)  # a connection may come back
+    room.trainer._jobs["a"].looked -= 300
+    assert until(lambda: not room.trainer._jobs, 5)
+    assert room.runs[0].status == "cancelled"
+    assert until(lambda: not room.trainer._ticking, 5)
+
+
+def test_a_session_that_is_gone_loses_its_place_sooner_where_others_wait(room: Room):
+    room.trainer.start("a", SHORT)
+    room.here.remove("a")
+    room.trainer._jobs["a"].looked -= 20
+    room.trainer._advance()
+    assert "a" in room.trainer._jobs
+    room.trainer.start("b", SHORT)
+    assert room.stage("b") == ("running", 0)
+
+
 def test_real_runs_follow_one_another():
     """Three sessions, three processes one after the other, each with its own result."""
     trainer = Trainer(here=lambda session: True)

@@ -319,7 +319,7 @@ def test_the_pretrained_model_is_one_click_away():
 
 @pytest.mark.parametrize("name", ["twin-encoder", "twin-encoder-unguided", "translator-en-hi-unguided"])
 def test_what_heads_were_told_is_explained_in_the_models_own_figures(name: str):
-    """Of one that was told: that this is no discovery, nor what silencing costs; of the other how much worse it does."""
+    """Of one that was told: that this is no discovery, nor is what silencing costs. Of the other: how much worse."""
     text = said(opened(model=name))
     card, other = trained(name), trained(name.removesuffix("-unguided"))
     assert card is not None
@@ -331,6 +331,5 @@ def test_what_heads_were_told_is_explained_in_the_models_own_figures(name: str):
         key = "exact_match" if name.startswith("translator") else "answer"
         shares = [one.scores[key] if key == "exact_match" else one.scores[key]["right"] for one in (card, other)]
         own, told = map(percent, shares)
-        assert plain(f"right in {own}, where the one that was told is so in {told}.") in text or plain(
-            f"rightly {own}, where the one that was told is so in {told}."
-        ) in text
+        names = "It translates rightly" if key == "exact_match" else "In its own words it is right in"
+        assert plain(f"{names} {own}, where the one that was told is so in {told}.") in text

@@ -2,10 +2,10 @@
 
     K R D A M W   K R D A M W   K R D …
 
-At the second *D* a model that has found out how looks at the *A* that stood behind the first *D*, and says A. A head
-that does so is an induction head (Olsson et al. 2022, 2209.11895). It takes two layers: in the first a head looks one
-symbol back, so that the place of A also knows "before me stood D"; in the second a head looks for the place that knows
-so.
+At the second *D* a model that has found out how looks at the *A* that came right after the first *D*, and says A. A
+head that does so is an induction head (Olsson et al. 2022, 2209.11895). It takes two layers: in the first a head looks
+one symbol back, so that the place of A also knows "I came right after a D"; in the second a head looks for the place
+that knows so.
 
 Dimensions: B sequences, L layers, H heads, T queries, S keys (S = T), D head width, C model width, V symbols.
 """
@@ -63,7 +63,7 @@ def repeated(
 
 
 def after_equal(ids: Tensor) -> Tensor:
-    """Find the places just after an earlier symbol that equals the query's.
+    """Find the symbols that came right after an earlier copy of the query's.
 
     Args:
         ids: symbols, (B, T).
@@ -76,7 +76,7 @@ def after_equal(ids: Tensor) -> Tensor:
 
 
 def induction_score(weights: Tensor, ids: Tensor, periods: Tensor) -> Tensor:
-    """Measure how much of its attention a head gives to places just after an earlier equal symbol.
+    """Measure how much of its attention a head gives to symbols that came right after an earlier copy of the query's.
 
     Args:
         weights: attention, (B, H, T, S), rows summing to 1.

@@ -11,7 +11,8 @@ Dimensions: B sentences, L layers, H heads, T tokens, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -21,7 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.grammar import REASON_FRAMES, Sentence, Split, parse, sentences
+from engine.errors import TextError
+from engine.grammar import REASON_FRAMES, Sentence, Split, lexicon, parse, sentences
 from engine.interventions import Silence
 from engine.presets import initialise
 from engine.recording import recording
@@ -38,9 +40,10 @@ READS: Reads = "both ways"
 TAUGHT: Head = (CONFIG.layers - 1, 0)
 GUIDANCE = 0.5  # of the loss that tells the head where to look
 REPEATING = 0.3  # of the loss of saying all other words
-FRAMES = tuple(frame.name for frame in REASON_FRAMES[:3])  # those in which somebody gives
+GIVING = REASON_FRAMES[:3]  # the kinds of sentences in which somebody gives
 PER_FRAME = 11  # sentences in a batch
-TESTED_PER_FRAME = 24
+TESTED_PER_FRAME = 24  # each of them twice, with either reason
+SIGMAS = 2  # within which chance stays in 95 of 100 cases
 TEST_SEED = 2000
 WARMUP = 50  # steps until the whole rate
 STRIDE = 1_000_003  # the batches of two seeds share no step
@@ -85,7 +88,7 @@ class ReferentTask:
     def step(self) -> float:
         """Learn from the sentences of this step, and give the loss of the answer in bits."""
         setting, steps = self.setting, self.adam.steps
-        batch = _drawn("training", setting.seed * STRIDE + steps, PER_FRAME)
+        batch = batch_of(_drawn("training", setting.seed * STRIDE + steps, PER_FRAME), READS)
         with recording() as recorder:
             vectors = self.model(batch.ids, batch.real)
         scores, wanted = self.model.logits(vectors), _answers(batch)
@@ -95,7 +98,7 @@ class ReferentTask:
         loss = answer + REPEATING * F.cross_entropy(scores[batch.real], wanted[batch.real])
         if setting.taught:
             weights = recorder.recorded[Site("encoder", TAUGHT[0])].head(TAUGHT[1]).weights()[:, 0]  # (B, T, T)
-            loss = loss + GUIDANCE * missed(weights, gold)
+            loss = loss + GUIDANCE * missed(weights[tuple(gold.unbind(1))])
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP)
         self.adam.step(setting.rate * min(1.0, (steps + 1) / WARMUP))
@@ -111,18 +114,20 @@ class ReferentTask:
             of all tokens.
         """
         batch = held_out()
-        (loss, answer), (_, silenced) = self._answered(batch), self._answered(batch, Silence(*TAUGHT))
-        measured = {"loss": loss, "answer": answer, "silenced": silenced}
-        shares = followed(weights_of(self.model, batch, "encoder"), referents(batch, READS)).right.tolist()  # (L, H)
-        return measured | {
+        with recording() as recorder:
+            loss, answer = self._answered(batch)
+        with recording(silenced=(Silence(*TAUGHT),)):
+            _, silenced = self._answered(batch)
+        layers = [recorder.recorded[Site("encoder", layer)].call.weights() for layer in range(CONFIG.layers)]
+        shares = followed(torch.stack(layers), referents(batch, READS)).right.tolist()  # (L, H)
+        return {"loss": loss, "answer": answer, "silenced": silenced} | {
             f"pronoun {layer}.{head}": share for layer, row in enumerate(shares) for head, share in enumerate(row)
         }
 
-    def _answered(self, batch: Batch, *silenced: Silence) -> tuple[float, float]:
+    def _answered(self, batch: Batch) -> tuple[float, float]:
         """Give the loss of the answers in bits, and the share of them that is right."""
         sentence, row, _ = referents(batch, READS).unbind(1)
-        with recording(silenced=silenced):
-            vectors = self.model(batch.ids, batch.real)
+        vectors = self.model(batch.ids, batch.real)
         scores, (right_one, other) = self.model.logits(vectors[sentence, row]), _people(batch)  # (B, V)
         right = scores.gather(1, right_one[:, None]) > scores.gather(1, other[:, None])
         return F.cross_entropy(scores, right_one).item() / math.log(2), right.float().mean().item()
@@ -142,8 +147,43 @@ class ReferentTask:
 
 @lru_cache(maxsize=1)
 def held_out() -> Batch:
-    """Give the sentences that the scores are measured on."""
-    return _drawn("development", TEST_SEED, TESTED_PER_FRAME)
+    """Give the sentences that the scores are measured on: each is followed by the one with the opposite reason."""
+    drawn = _drawn("development", TEST_SEED, TESTED_PER_FRAME)
+    return batch_of([one for sentence in drawn for one in (sentence, opposite(sentence))], READS)
+
+
+def opposite(sentence: Sentence) -> Sentence:
+    """Give the same sentence with a reason that speaks of the other person, in the same tense.
+
+    Raises:
+        TextError: no reason decides whom its pronoun means, or none speaks of the other one.
+    """
+    frame = next((frame for frame in GIVING if frame.name == sentence.frame), None)
+    if frame is None or sentence.pronoun is None or sentence.reason_end is None:
+        raise TextError(f"“{sentence.text}” has no reason that could be turned round.")
+    start, end = sentence.pronoun + 1, sentence.reason_end + 1
+    said = " ".join(sentence.words[start:end])
+    own, others = (frame.of_a, frame.of_b) if frame.points[said] == "A" else (frame.of_b, frame.of_a)
+    agreeing = lexicon.for_they if sentence.words[sentence.pronoun] == "they" else str
+    is_past = said in map(agreeing, own)
+    reason = agreeing(_one_of(others, sentence) if is_past else lexicon.present(_one_of(others, sentence)))
+    turned = parse(" ".join((*sentence.words[:start], reason, *sentence.words[end:])))
+    if turned is None or turned.referent == sentence.referent:
+        raise TextError(f"“{sentence.text}” means the same person whatever the reason.")
+    return turned
+
+
+def _one_of(reasons: Sequence[str], sentence: Sentence) -> str:
+    return random.Random(sentence.text).choice(reasons)
+
+
+def strays(count: int) -> float:
+    """Say how far from a half chance alone takes the share of right answers: two standard deviations of a fair coin.
+
+    Args:
+        count: of the answers, each one of two.
+    """
+    return SIGMAS * math.sqrt(0.25 / count)
 
 
 @lru_cache(maxsize=1)
@@ -159,21 +199,12 @@ def shown_cell() -> tuple[int, int]:
     return row, column
 
 
-def baselines() -> dict[str, float]:
-    """Say how often simple rules are right on the sentences that the scores are measured on."""
-    pairs = [(sentence.candidates or (0, 0), sentence.referent) for sentence in held_out().sentences]
-    return {
-        "always the one nearer to the pronoun": sum(max(pair) == meant for pair, meant in pairs) / len(pairs),
-        "always the giver": sum(pair[0] == meant for pair, meant in pairs) / len(pairs),
-    }
-
-
-def _drawn(split: Split, seed: int, per_frame: int) -> Batch:
+def _drawn(split: Split, seed: int, per_frame: int) -> list[Sentence]:
     """Draw sentences whose people are words that the model knows; others are spelled, and it could not name them."""
     found: list[Sentence] = []
-    for frame in FRAMES:
-        found += islice(_nameable(sentences(split, seed, frame=frame, reason=True)), per_frame)
-    return batch_of(found, READS)
+    for frame in GIVING:
+        found += islice(_nameable(sentences(split, seed, frame=frame.name, reason=True)), per_frame)
+    return found
 
 
 def _nameable(source: Iterable[Sentence]) -> Iterable[Sentence]:
