@@ -148,7 +148,7 @@ def _pick_example() -> None:
     now = state.asked().model
     brought, chosen = st.session_state.pop(BROUGHT, (None, now))
     chosen = chosen if now == brought else now
-    made_for = example.model if example.model in {entry.id for entry in cache.entries()} else None
+    made_for = example.model if example.model in {entry.id for entry in cache.entries() if entry.available} else None
     if made_for is not None:
         st.session_state[BROUGHT] = (made_for, chosen)
     state.set(sentence=example.sentence, model=made_for or chosen)

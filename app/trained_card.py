@@ -27,6 +27,7 @@ NO_OTHER_WAY = (
 COMPARE = " The same model was also trained without being told: pick “unguided” and compare."
 LEFT_ALONE = "This model learned the same sentences and the same task, and its heads were left alone."
 SPREAD = " What it does know is not in one head that points at it: it is spread over heads and layers."
+NO_TRANSLATOR = "No translator for use: it knows simple sentences in the present; of others its Hindi means nothing."
 PRETRAINED = "minilm"
 
 
@@ -36,6 +37,8 @@ def taught_line(card: TrainedCard) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="taught"):
         st.caption(TAUGHT if card.taught else UNTAUGHT, width="content")
+        if card.make == "EncoderDecoder":
+            st.caption(NO_TRANSLATOR, width="content")
         with st.popover("What does that mean?", type="tertiary"):
             compare = COMPARE if relative(card.id) else ""
             built_in = NO_OTHER_WAY if _is_twin(card) else ""

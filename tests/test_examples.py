@@ -1,5 +1,7 @@
 """The examples: what each says, and on which model it opens."""
 
+from typing import Any
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,7 +15,8 @@ INTO_HINDI = next(example for example in examples() if example.name == "Into Hin
 
 def picked(test: AppTest, name: str) -> AppTest:
     """Choose an example from the menu."""
-    menu = next(one for one in test.get("menu_button") if one.label == "Examples")
+    menus: list[Any] = list(test.get("menu_button"))
+    menu = next(one for one in menus if one.label == "Examples")
     shown: AppTest = menu.set_value(name).run()
     return shown
 

@@ -19,7 +19,7 @@ MADE: list[int] = []
 
 def train(model: Transformer, seed: int, say: Say) -> Iterator[int]:
     """Make the weights small, for six steps."""
-    for step, _ in descend(model, lambda _: sum(weight.square().sum() for weight in model.parameters()), 6):
+    for step, _ in descend(model, lambda _: weights(model).square().sum(), 6):
         MADE.append(step)
         say(f"step {step}")
         yield step

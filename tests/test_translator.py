@@ -201,7 +201,7 @@ def test_the_unguided_one_differs_in_nothing_but_what_it_is_told():
     )  # fmt: skip
     assert guided.taught
     assert not unguided.taught
-    first, other = (replace(recipe, config=SMALL, steps=2).trained() for recipe in RECIPES)
+    first, other = (cast(EncoderDecoder, replace(one, config=SMALL, steps=2).trained()) for one in RECIPES)
     moved = [not torch.equal(one, two) for one, two in zip(across(first), across(other), strict=True)]
     assert moved[ALIGNMENT[0]]
 

@@ -109,3 +109,9 @@ def test_words_that_it_has_never_met_are_a_reason_to_take_its_hindi_lightly():
     assert "Take its Hindi lightly." in strange
     assert "Take its Hindi lightly." not in said(opened(model="translator-en-hi", q="the customer")).replace("*", "")
     assert "Take its Hindi lightly." not in said(opened(model="twin-encoder", q="the customer is reading"))
+
+
+def test_it_always_says_that_it_is_no_translator_for_use():
+    """A sentence of nothing but known words may be one that it was never taught."""
+    assert "No translator for use" in said(opened(model="translator-en-hi", q="the customer gave"))
+    assert "No translator for use" not in said(opened(model="twin-encoder", q="the customer gave"))
