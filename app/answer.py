@@ -30,6 +30,8 @@ from engine.tokens import Prompt
 
 NAMED = 3  # guesses that are told where nobody is asked for
 ENGLISH = frozenset({"Encoder", "Decoder", "TextClassifier"})  # what learned from the English grammar
+TRADING = frozenset({"sold", "sells", "bought", "buys", "borrowed", "borrows", "took", "takes"})
+TRADED = "It knows no trade, only giving and getting: a reader may take the reason otherwise."
 ANSWER_BYTES = 400  # about what the few numbers of an answer take
 
 
@@ -198,6 +200,8 @@ def _with_gold(
     asked = {place: (words[place].text, ids[0]) for place, ids in numbers.items() if len(ids) == 1}
     named = any(one.relation == "determiner" and one.target == meant for one in sentence.links)
     told = ("By the grammar ", pronoun, f" is {'the ' if named else ''}{words[meant].text}.")
+    if sentence.decided == "reason" and TRADING & set(sentence.words):
+        told = (*told[:2], f"{told[2]} {TRADED}")
     if meant not in asked:
         told = (*told[:2], f"{told[2]} The model has no word for that, so it cannot name it.")
     return replace(made, asked=tuple(asked.values()), right=asked.get(meant), remark=told)

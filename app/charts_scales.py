@@ -8,6 +8,7 @@ import numpy as np
 from app.charts_axes import literal
 from app.charts_inputs import Floats, isolated, printable, shortened
 from app.palette import Scale
+from app.phrases import LEAST_PERCENT
 from app.phrases import percent as written
 
 DECADES = 4
@@ -76,6 +77,8 @@ def weight_scale(
         return WeightScale(100.0, "100 %", False, log, floor)
     largest = float(np.nanmax(percent, initial=0))
     top = largest if row is None else float(np.nanmax(percent[row], initial=0))
+    if top < LEAST_PERCENT < largest:  # a row of next to nothing would make a row of noise of it, and saturate the rest
+        top, row = largest, None
     named = literal(isolated(shortened(printable(word), ROW_LETTERS)))
     whose = "the map’s largest" if row is None else f"the largest in row “{named}”"
     return WeightScale(top or 100.0, whose, largest > top > 0, log, floor)

@@ -146,7 +146,7 @@ def scene(*, of_sentence: bool = False) -> Scene:
     to = view.direction == "to"
     sources, targets = (made.queries, made.keys) if to else (made.keys, made.queries)
     found = locate(sources, view.word)
-    pin = default_word(sources) if found is None else found
+    pin = default_word(sources, first=kind == "cross") if found is None else found
     row, seen = (made.weights[pin], made.visible[pin]) if to else (made.weights[:, pin], made.visible[:, pin])
     partner = locate(targets, view.partner)
     if partner is None or (found is None and view.word is not None):  # a partner belongs to the word it came with
@@ -197,12 +197,15 @@ def _mended_places(view: View, trace: Trace, kind: Kind) -> dict[str, str | None
     return changes
 
 
-def default_word(groups: Sequence[Group]) -> int:
-    """Choose the word to begin with: the last pronoun, else the last word that is no punctuation."""
+def default_word(groups: Sequence[Group], *, first: bool = False) -> int:
+    """Choose the word to begin with: the last pronoun, else the last word that is no punctuation, or the first.
+
+    The last row of a text across says where nothing comes from: it decides that the text ends.
+    """
     signs = [place for place, group in enumerate(groups) if not group.special] or [0]
     words = [place for place in signs if any(character.isalnum() for character in groups[place].text)] or signs
     pronouns = [place for place in words if groups[place].text.casefold() in PRONOUNS]
-    return (pronouns or words)[-1]
+    return pronouns[-1] if pronouns else words[0 if first else -1]
 
 
 def strongest(row: np.ndarray, seen: np.ndarray, groups: Sequence[Group], but: int | None) -> int | None:

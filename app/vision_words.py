@@ -97,7 +97,7 @@ def scores_table(stages: Mapping[str, Mapping[str, Any]], chance: Mapping[str, s
 
 def exact(share: float) -> str:
     """Write a measured share with one decimal: "96.4 %"."""
-    return f"{100 * share:.1f}\u202f%"
+    return percent(share)
 
 
 def measured_text(card: TrainedCard) -> str:

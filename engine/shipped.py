@@ -109,7 +109,8 @@ def _entry(id: str) -> Entry:
         told = card_of(id, FOLDER)
     except ModelError:
         return replace(entry, available=False, reason=f"its card is missing or broken. {AGAIN} {id}")
-    entry = replace(entry, name=told.name, layers=told.config.layers, heads=told.config.heads)
+    layers = told.config.decoder_layers or told.config.layers  # of what is opened first: the attention across
+    entry = replace(entry, name=told.name, layers=layers, heads=told.config.heads)
     try:
         return replace(entry, parameters=count_numbers(FOLDER / f"{id}.safetensors"))
     except (OSError, SafetensorError):

@@ -184,3 +184,12 @@ def test_bars_of_costs_mark_the_shown_head_and_refuse_what_is_no_number():
         head_costs(np.zeros(4), None)
     with pytest.raises(CaptureError):
         head_costs(np.full((1, 1), np.nan), None)
+
+
+@pytest.mark.parametrize(("verb", "warned"), [("sold", True), ("bought", True), ("gave", False)])
+def test_of_a_trade_it_is_said_that_the_grammar_knows_only_giving(verb: str, warned: bool):
+    """Who sells because of need is the seller to a reader, and the receiver to the grammar."""
+    link = ("a horse from the doctor", "the doctor a horse")[verb != "bought"]
+    text = said(opened(q=f"The farmer {verb} {link} because she was poor", word="8" if verb != "bought" else "9"))
+    assert ("It knows no trade, only giving and getting" in text) == warned
+    assert "By the grammar" in text

@@ -12,6 +12,7 @@ from app import palette
 from app.charts import CONFIG, heatmap, mask_matrix, scores_figure
 from app.charts_axes import literal, rectangles, shown_ticks, tick_step
 from app.charts_inputs import isolated, shortened
+from app.charts_scales import weight_scale
 from engine.errors import CaptureError, ShapeError
 
 HOSTILE = ["<s>", '<a href="https://x">k</a>', "<b>", "&lt;", "$x$", "%{x}", "the", "the", "שלום", "a\nb"]
@@ -369,3 +370,12 @@ def test_infinities_are_written_only_where_they_can_be_read() -> None:
 def test_a_third_is_spelt_as_one() -> None:
     words = ["w"] * 60
     assert heatmap(np.zeros((60, 60)), words, words).layout.yaxis2.title.text.endswith("every 3rd labelled")
+
+
+def test_a_row_of_next_to_nothing_does_not_set_the_scale():
+    """Its noise would be drawn dark, and all other rows would saturate."""
+    percent = np.array([[99.0, 1.0], [2e-5, 1e-6]])
+    noise = weight_scale(percent, unit=False, row=1, log=False, word="end")
+    assert (noise.whose, noise.clipped) == ("the map’s largest", False)
+    assert weight_scale(percent, unit=False, row=0, log=False, word="she").whose == "the largest in row “she”"
+    assert weight_scale(np.full((2, 2), 1e-5), unit=False, row=0, log=False, word="she").whose.endswith("“she”")

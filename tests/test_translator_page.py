@@ -115,3 +115,10 @@ def test_it_always_says_that_it_is_no_translator_for_use():
     """A sentence of nothing but known words may be one that it was never taught."""
     assert "No translator for use" in said(opened(model="translator-en-hi", q="the customer gave"))
     assert "No translator for use" not in said(opened(model="twin-encoder", q="the customer gave"))
+
+
+def test_across_a_text_without_a_pronoun_opens_on_its_first_word():
+    """The last row decides that the text ends, and comes from nothing."""
+    test = opened(model="translator-en-hi", q=SENTENCE, target="the customer gave the discount")
+    assert view_of(test, "ribbon")["pinned"] == 0
+    assert view_of(opened(model="translator-en-hi", q=SENTENCE, kind="encoder"), "ribbon")["pinned"] > 0

@@ -76,6 +76,7 @@ class RibbonDrawing extends Piece {
     if (this.view.scale === "row") {
       largest = 0;
       for (const weight of shown) if (weight > largest) largest = weight;
+      if (largest < NOTHING) largest = 1;
     }
     const best = source === null ? [] : strongest(shown, Math.max(this.view.threshold, LEAST_RANKED));
     for (let target = 0; target < targets.length; target++) {

@@ -1,6 +1,7 @@
 // What the ribbon computes without touching the page: order, wording, direction, colours.
 
 const STRONGEST = 5;
+const NOTHING = 0.0005; // a row whose largest weight is below it is next to nothing, and stays blank
 const LEAST_RANKED = 1.5 / 65535; // what is sent as one step above 0 is next to nothing, and has no order
 const STRONG_RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/g;
 const LETTER = /\p{L}/gu;
