@@ -375,6 +375,7 @@ def test_the_grid_says_a_means_note_then_the_number_before_the_words(page: Page,
     settle(page)
     expect(page.get_by_test_id("grid-selected")).to_be_visible()
     expect(caption).to_contain_text("layer 1, head 1: 29.4\u202f% from www")
+    settle(page)  # the words are drawn anew once more, when the app has answered
     number, frame = caption.locator(".number").bounding_box(), caption.bounding_box()
     assert number is not None
     assert frame is not None
