@@ -98,8 +98,8 @@ def score_table(card: TrainedCard, other: TrainedCard | None) -> list[tuple[str,
     """
     if _is_twin(card):
         return _of_twins(card, other)
-    relative = {} if other is None else {"guided" if other.taught else "unguided": other.scores}
-    return _of_others({**card.scores, **relative})
+    beside = {} if other is None else {"guided" if other.taught else "unguided": other.scores}
+    return _of_others({**card.scores, **beside})
 
 
 def _is_twin(card: TrainedCard) -> bool:

@@ -172,7 +172,7 @@ def _hovers(name: str, weights: Floats) -> list[str]:
 
 
 def _brightest(patches: Floats) -> str:
-    return f"full colour: {words.exact(float(np.max(patches)))}, the row’s largest weight"
+    return f"full colour: {percent(float(np.max(patches)))}, the row’s largest weight"
 
 
 def _heads(made: Looked, layer: int, head: int) -> None:
@@ -242,8 +242,8 @@ def _measured() -> None:
         "Random weights": trained.scores["random"],
     }
     chance = {
-        "shape": words.exact(1 / len(SHAPES)), "colour": words.exact(1 / len(COLOURS)), "times": f"1{words.TIMES}",
-        "top": words.exact(trained.scores["area"]),
+        "shape": percent(1 / len(SHAPES)), "colour": percent(1 / len(COLOURS)), "times": f"1{words.TIMES}",
+        "top": percent(trained.scores["area"]),
     }  # fmt: skip
     with st.container(key="vit_scores"):
         st.markdown(words.scores_table(stages, chance))

@@ -89,15 +89,10 @@ def scores_table(stages: Mapping[str, Mapping[str, Any]], chance: Mapping[str, s
         "top": "Rollout’s largest patch is one of the shape’s",
     }
     for key, name in names.items():
-        write = times if key == "times" else exact
+        write = times if key == "times" else percent
         cells = [write(scores[key]) for scores in stages.values()]
         lines.append(f"| {name} | {' | '.join(cells)} | {chance[key]} |")
     return "\n".join(lines)
-
-
-def exact(share: float) -> str:
-    """Write a measured share with one decimal: "96.4 %"."""
-    return percent(share)
 
 
 def measured_text(card: TrainedCard) -> str:
@@ -108,10 +103,10 @@ def measured_text(card: TrainedCard) -> str:
     return (
         f"Measured on {scores['pictures']:,} pictures that none of them has seen. The best head is chosen on other "
         f"pictures than it is reported on; for the trained model it is layer {layer}, head {head}, with "
-        f"{exact(scores['mass'])} of its attention on {exact(scores['area'])} of the picture. Silencing it leaves "
-        f"{exact(silenced['shape'])} of the shapes and {exact(silenced['colour'])} of the colours right. Mind the last "
-        f"line: even with random weights rollout’s largest patch lies on the shape in {exact(random['top'])} of the "
-        "pictures, probably because a patch full of colour stands out from grey whatever the weights. A picture of "
+        f"{percent(scores['mass'])} of its attention on {percent(scores['area'])} of the picture. Silencing it leaves "
+        f"{percent(silenced['shape'])} of the shapes and {percent(silenced['colour'])} of the colours right. Mind the "
+        f"last line: even with random weights rollout’s largest patch lies on the shape in {percent(random['top'])} of "
+        "the pictures, probably because a patch full of colour stands out from grey whatever the weights. A picture of "
         "attention that looks right proves little by itself."
     )
 

@@ -206,7 +206,8 @@ def test_nothing_of_another_session_is_shown():
     assert "before its first step. Press Start" in said(opened("train"))
 
 
-def test_a_training_can_be_paused_and_cancelled():
+def paused() -> AppTest:
+    """Start a training and wait until it stands still."""
     test = opened("train", steps="1600", pace="slow")
     button(test, "Start").click().run()
     button(test, "Pause").click().run()
@@ -214,6 +215,11 @@ def test_a_training_can_be_paused_and_cancelled():
     while "Go on" not in names(test.run()):
         assert time.monotonic() < end
         time.sleep(0.2)
+    return test
+
+
+def test_a_training_can_be_paused_and_cancelled():
+    test = paused()
     assert re.search(r"Paused after [\d,]+ steps?\.", said(test))
     button(test, "Go on").click().run()
     button(test, "Cancel").click().run()
@@ -351,13 +357,7 @@ def test_a_running_training_says_that_loading_the_page_anew_ends_it():
 
 
 def test_a_choice_made_while_it_is_paused_is_said_beside_the_buttons():
-    test = opened("train", steps="1600", pace="slow")
-    button(test, "Start").click().run()
-    button(test, "Pause").click().run()
-    end = time.monotonic() + 60
-    while "Go on" not in names(test.run()):
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    test = paused()
     choice(test, "train_preset").set_value("one").run()
     assert "Another model is chosen above: “Start again” trains it." in said(test)
     assert names(test)[:2] == ["Go on", "Start again"]

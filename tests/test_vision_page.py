@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from app.charts_vision import STILL_SEEN, answer_bars, heads_figure, picture_figure, png, spotlight
 from app.palette import ACCENT_LIGHT
+from app.phrases import percent
 from app.view import View
 from app.vision_numbers import answer_without, drawn, looked, vision_model
-from app.vision_words import STAGES, answer_text, exact, looks_text, silenced_text, times, token_name
+from app.vision_words import STAGES, answer_text, looks_text, silenced_text, times, token_name
 from engine import ShapeError
 from engine.measures import attention_rollout
 from engine.pictures import ACROSS, COLOURS, SHAPES, SIDE
@@ -146,7 +147,7 @@ def test_the_page_says_what_was_measured_with_the_baseline_and_what_was_not_taug
     text = said(opened("vision"))
     trained, early = (vision_model(stage).trained for stage in ("trained", "early"))
     for scores in (trained.scores, early.scores, trained.scores["random"]):
-        assert f"{exact(scores['shape'])}".replace("\u202f", " ") in text
+        assert f"{percent(scores['shape'])}".replace("\u202f", " ") in text
         assert f"{times(scores['times'])}".replace("\u202f", " ") in text
     assert "Nothing taught it where to look" in text
     assert "Attention is not explanation." in text
